@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every time constant of the product in one record, so that tests can shorten them
+ * (--tunables FILE, a JSON object with these names). Milliseconds. */
+#ifndef LOCKSTEP_BASE_TUNABLES_H
+#define LOCKSTEP_BASE_TUNABLES_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* X(name, default, min, max) */
+#define TUNABLES_LIST(X)                                                                       \
+    X(check_ms, 60000, 100, 600000)        /* haproxy -c */                                    \
+    X(reload_ms, 30000, 100, 600000)       /* until the new worker answers */                  \
+    X(reload_window_ms, 10000, 100, 60000) /* longest window told to the prober */             \
+    X(verify_ms, 5000, 100, 60000)         /* until every listener answers */                  \
+    X(bind_test_ms, 5000, 100, 60000)                                                          \
+    X(helper_ms, 90000, 100, 600000)    /* one call of the helper */                           \
+    X(socket_ms, 2000, 50, 60000)       /* one command on the admin socket */                  \
+    X(status_round_ms, 2000, 50, 60000) /* how often HAProxy is looked at */                   \
+    X(header_ms, 10000, 100, 600000)    /* request line and header complete */                 \
+    X(request_ms, 60000, 100, 3600000)  /* body complete */                                    \
+    X(answer_ms, 150000, 100, 3600000)  /* answer made and sent */                             \
+    X(idle_ms, 30000, 100, 3600000)     /* kept-alive connection without a request */          \
+    X(session_idle_ms, 28800000, 100, 86400000)                                                \
+    X(session_max_ms, 86400000, 100, 604800000)                                                \
+    X(event_ping_ms, 15000, 50, 60000)                                                         \
+    X(restart_first_ms, 100, 10, 60000) /* back-off of lockstep-run */                         \
+    X(restart_max_ms, 5000, 10, 600000)                                                        \
+    X(stop_ms, 10000, 100, 600000) /* from SIGTERM to SIGKILL */
+
+struct tunables {
+#define TUNABLES_FIELD(name, def, min, max) int64_t name;
+    TUNABLES_LIST(TUNABLES_FIELD)
+#undef TUNABLES_FIELD
+};
+
+void tunables_default(struct tunables *t);
+/* Overrides defaults from a JSON file. ERR_INVALID names the value. */
+MUST_USE err_t tunables_load(struct tunables *t, const char *path, struct error *e);
+
+#endif

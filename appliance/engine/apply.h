@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Apply: from a candidate to a serving, committed revision, or back. apply_fsm.h holds the
+ * table of its states. Jobs run one after another on the apply thread. */
+#ifndef LOCKSTEP_ENGINE_APPLY_H
+#define LOCKSTEP_ENGINE_APPLY_H
+
+#include "engine/edit.h"
+#include "engine/task.h"
+#include "render/haproxy.h"
+
+struct apply_request {
+    const struct actor *who;
+    const char *note;             /* summary of the commit; NULL = made from the changes */
+    const struct hash *base;      /* head must be this commit; NULL = whatever it is */
+    const struct change_set *ops; /* NULL: the draft; else these, on top of the head */
+};
+
+/* Queues an apply and returns its task at once (ids in task.h). What is wrong with base or
+ * ops at that moment is returned here (ERR_CONFLICT, ERR_INVALID with problems, ERR_BUSY);
+ * what shows later is in the task. ops is copied. An empty draft makes a task that ends
+ * well with "nothing to apply". */
+MUST_USE err_t apply_start(
+    struct engine *en, const struct apply_request *q, int64_t *ret_task, struct problems *p,
+    struct error *e);
+
+/* Full check of a candidate: validate_all, render, stage, haproxy -c mapped back, bind-test.
+ * Changes nothing that serves. Blocking (worker pool). *ret: the rendered files (from a
+ * pool; give back with apply_rendered_done) or NULL on ERR_INVALID before the render. */
+MUST_USE err_t apply_check(
+    struct engine *en, const struct snapshot_pair *candidate, struct problems *p,
+    struct rendered **ret, struct error *e);
+/* Render only. */
+MUST_USE err_t apply_render(
+    struct engine *en, const struct snapshot_pair *candidate, struct problems *p,
+    struct rendered **ret, struct error *e);
+void apply_rendered_done(struct engine *en, struct rendered *r);
+
+#endif

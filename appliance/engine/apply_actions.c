@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "engine/apply_job.h"
+#include "haproxy/admin.h"
+#include "model/validate.h"
+#include "render/diag.h"
+
+#define ANSWER_BYTES ((size_t)2 << 20)
+
+typedef enum apply_event (*action_fn)(struct apply *a, struct error *e);
+
+static void detail(struct apply *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+static void
+detail(struct apply *a, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(a->detail, sizeof a->detail, fmt, ap);
+    va_end(ap);
+}
+
+static enum apply_event
+event_of(err_t code)
+{
+    return code == ERR_OK ? AE_OK : AE_FAIL;
+}
+
+/* ---- plan ---- */
+
+static err_t
+check_base(const struct apply *a, struct error *e)
+{
+    char hex[SHA256_HEX + 1];
+
+    if (!a->has_base || hash_equal(&a->base, &a->view->head.id)) {
+        return ERR_OK;
+    }
+    hash_hex(&a->view->head.id, hex);
+    return error_set(
+        e, ERR_CONFLICT, "the head is revision %lld, %s", (long long)a->view->head.rev, hex);
+}
+
+static err_t
+check_conflicts(const struct apply *a, struct error *e)
+{
+    const struct view *v = a->view;
+
+    for (size_t i = 0; i < v->entry_count; i++) {
+        const struct draft_entry *entry = &v->entries[i];
+
+        if (entry->conflict) {
+            return error_set(
+                e, ERR_CONFLICT,
+                "%s %s was changed otherwise since it was drafted: discard its change",
+                schema_kind(entry->kind)->name, entry->name);
+        }
+    }
+    return ERR_OK;
+}
+
+static err_t
+make_candidate(struct apply *a, struct error *e)
+{
+    struct snapshot *shared = NULL;
+    struct snapshot *local = NULL;
+    err_t code;
+
+    switch (a->mode) {
+    case APPLY_DRAFT:
+        code = check_conflicts(a, e);
+        if (code == ERR_OK) {
+            a->candidate = pair_ref(&a->view->draft);
+        }
+        return code;
+    case APPLY_OPS:
+        code = change_apply(&a->ops, &a->view->now, &shared, &local, a->problems, e);
+        if (code == ERR_OK) {
+            a->candidate = (struct snapshot_pair){shared, local};
+        }
+        return code;
+    case APPLY_FOLLOW: break;
+    }
+    a->candidate = pair_ref(&a->view->now);
+    return ERR_OK;
+}
+
+static void
+note_difference(void *ctx, const struct object *before, const struct object *after)
+{
+    size_t *count = ctx;
+
+    (void)before;
+    (void)after;
+    (*count)++;
+}
+
+static enum apply_event
+act_plan(struct apply *a, struct error *e)
+{
+    size_t changes = 0;
+    size_t errors;
+    err_t code;
+
+    a->view = engine_view(a->en);
+    code = check_base(a, e);
+    if (code == ERR_OK) {
+        code = make_candidate(a, e);
+    }
+    if (code != ERR_OK) {
+        return AE_FAIL;
+    }
+    snapshot_diff(a->view->now.shared, a->candidate.shared, note_difference, &changes);
+    snapshot_diff(a->view->now.local, a->candidate.local, note_difference, &changes);
+    if (changes == 0 && a->mode != APPLY_FOLLOW) {
+        return AE_NOTHING;
+    }
+    errors = a->problems->errors;
+    validate_all(&a->candidate, clock_wall_ms(a->en->config->clock) / 1000, a->problems);
+    if (a->problems->errors > errors) {
+        return event_of(error_set(e, ERR_INVALID, "%s", edit_first_error(a->problems)));
+    }
+    if (a->mode != APPLY_FOLLOW) {
+        detail(a, "%zu changed", changes);
+    }
+    return AE_OK;
+}
+
+/* ---- render ---- */
+
+/* The digest is that of the files of this number. */
+static bool
+is_generation(struct apply *a, int64_t number, const char *digest)
+{
+    struct generation g;
+    struct error unused;
+
+    return number != 0 && generation_number(a->en, number, &g, &unused) == ERR_OK &&
+           strcmp(g.digest, digest) == 0;
+}
+
+/* The way back leads to what HAProxy runs. The same files may stand under several numbers:
+ * those that the helper surely keeps come first. While HAProxy does not answer, it leads to
+ * what served last. */
+static int64_t
+find_former(struct apply *a, const struct helper_status *status)
+{
+    struct generation newest;
+    struct error unused;
+
+    if (!a->running_known || is_generation(a, status->good, a->former_digest)) {
+        return status->good;
+    }
+    if (is_generation(a, status->current, a->former_digest)) {
+        return status->current;
+    }
+    return generation_find(a->en, a->former_digest, &newest, &unused) == ERR_OK ? newest.number
+                                                                                : status->good;
+}
+
+static err_t
+look_around(struct apply *a, int64_t *ret_current, struct error *e)
+{
+    CLEANUP(arena_cleanup) struct arena *arena = arena_new(ANSWER_BYTES);
+    struct engine *en = a->en;
+    struct helper_status status;
+    struct haproxy_info info;
+    struct error unused;
+    err_t code = helper_get_status(&en->helper, arena, &status, e);
+
+    if (code != ERR_OK) {
+        return code;
+    }
+    if (admin_info(en->admin_socket, en->config->tunables->socket_ms, &info, &unused) ==
+        ERR_OK) {
+        a->running_known = serving_digest(info.description, a->former_digest);
+    }
+    a->former = find_former(a, &status);
+    *ret_current = status.current;
+    return ERR_OK;
+}
+
+static enum apply_event
+act_render(struct apply *a, struct error *e)
+{
+    int64_t current = 0;
+    err_t code = generation_render(a->en, &a->candidate, a->problems, &a->files, e);
+
+    if (code == ERR_OK) {
+        code = look_around(a, &current, e);
+    }
+    if (code != ERR_OK) {
+        return AE_FAIL;
+    }
+    detail(a, "%zu files, digest %s", a->files->count, a->files->digest);
+    if (!a->running_known || strcmp(a->former_digest, a->files->digest) != 0 ||
+        !is_generation(a, current, a->files->digest)) {
+        return AE_OK;
+    }
+    a->number = current;
+    a->former = current;
+    /* A reconcile promises that it serves. */
+    if (a->mode == APPLY_FOLLOW &&
+        serving_confirm(a->en, a->files->digest, a->candidate.shared, e) != ERR_OK) {
+        return AE_FAIL;
+    }
+    return AE_SAME;
+}
+
+/* ---- check, bind ---- */
+
+static enum apply_event
+act_check(struct apply *a, struct error *e)
+{
+    struct generation_check check = {0};
+    struct generation known;
+    struct error unused;
+    err_t code;
+
+    /* A reconcile that is repeated must not fill the disk with equal generations. */
+    if (a->mode == APPLY_FOLLOW &&
+        generation_find(a->en, a->files->digest, &known, &unused) == ERR_OK) {
+        check.number = known.number;
+    }
+    code = generation_stage(a->en, a->files, &check, a->problems, e);
+    a->number = check.number;
+    if (code == ERR_OK) {
+        code = apply_save_generation(a, GENERATION_STAGED, e);
+    }
+    detail(a, "generation %lld, %zu warnings", (long long)check.number, check.warnings);
+    return event_of(code);
+}
+
+static enum apply_event
+act_bind(struct apply *a, struct error *e)
+{
+    const struct snapshot *held = a->mode == APPLY_FOLLOW ? NULL : a->view->now.shared;
+    size_t count = 0;
+    err_t code = generation_bind_test(a->en, a->candidate.shared, held, &count, a->problems, e);
+
+    detail(a, "%zu tried", count);
+    return event_of(code);
+}
+
+/* ---- activate, load, verify ---- */
+
+static enum apply_event
+act_activate(struct apply *a, struct error *e)
+{
+    err_t code = apply_save_generation(a, GENERATION_ACTIVE, e);
+
+    if (code == ERR_OK) {
+        a->switched = true;
+        code = helper_install(&a->en->helper, a->number, e);
+    }
+    return event_of(code);
+}
+
+/* problems NULL: what HAProxy says is not kept. */
+static err_t
+reload(struct apply *a, struct problems *p, struct error *e)
+{
+    CLEANUP(arena_cleanup) struct arena *arena = arena_new(ANSWER_BYTES);
+    struct helper_load load;
+    size_t errors = p != NULL ? p->errors : 0;
+    err_t code = helper_reload(&a->en->helper, arena, &load, e);
+
+    if (code != ERR_OK || load.loaded) {
+        return code;
+    }
+    if (p != NULL) {
+        diag_haproxy(load.output, a->files, p);
+    }
+    if (p != NULL && p->errors > errors) {
+        return error_set(e, ERR_UNAVAILABLE, "%s", edit_first_error(p));
+    }
+    return error_set(
+        e, ERR_UNAVAILABLE, "%s",
+        load.output[0] != '\0' ? load.output : "HAProxy gave no reason");
+}
+
+static enum apply_event
+act_load(struct apply *a, struct error *e)
+{
+    return event_of(reload(a, a->problems, e));
+}
+
+static enum apply_event
+act_verify(struct apply *a, struct error *e)
+{
+    return event_of(serving_confirm(a->en, a->files->digest, a->candidate.shared, e));
+}
+
+/* ---- commit, settle ---- */
+
+static enum apply_event
+act_commit(struct apply *a, struct error *e)
+{
+    err_t code = apply_commit(a, e);
+
+    if (code == ERR_OK) {
+        detail(a, "revision %lld", (long long)a->head.rev);
+    }
+    return event_of(code);
+}
+
+static enum apply_event
+act_settle(struct apply *a, struct error *e)
+{
+    err_t code = helper_settle(&a->en->helper, a->number, e);
+
+    if (code == ERR_OK) {
+        code = apply_save_generation(a, GENERATION_GOOD, e);
+    }
+    return event_of(code);
+}
+
+/* ---- back ---- */
+
+static enum apply_event
+act_back(struct apply *a, struct error *e)
+{
+    struct error unsaved;
+
+    if (!a->switched) {
+        detail(a, "nothing was switched");
+        return AE_OK;
+    }
+    if (apply_save_generation(a, GENERATION_FAILED, &unsaved) != ERR_OK) {
+        log_warning(
+            "cannot mark generation %lld as failed: %s", (long long)a->number, unsaved.msg);
+    }
+    if (a->former == 0) {
+        return event_of(error_set(e, ERR_NOT_FOUND, "there was no revision before"));
+    }
+    detail(a, "generation %lld", (long long)a->former);
+    return event_of(helper_install(&a->en->helper, a->former, e));
+}
+
+static enum apply_event
+act_back_load(struct apply *a, struct error *e)
+{
+    return a->switched ? event_of(reload(a, NULL, e)) : AE_OK;
+}
+
+static enum apply_event
+act_back_verify(struct apply *a, struct error *e)
+{
+    const struct snapshot *shared = NULL;
+    struct generation former;
+    struct error unused;
+
+    if (a->former == 0) {
+        return event_of(error_set(e, ERR_NOT_FOUND, "there was no revision before"));
+    }
+    if (generation_number(a->en, a->former, &former, &unused) == ERR_OK) {
+        memcpy(a->former_digest, former.digest, sizeof a->former_digest);
+        /* Its listeners are known when it is the head. */
+        shared = hash_equal(&former.commit, &a->view->head.id) ? a->view->now.shared : NULL;
+    } else if (!a->running_known) {
+        return event_of(error_set(e, ERR_NOT_FOUND, "the revision before is not known"));
+    }
+    return event_of(serving_confirm(a->en, a->former_digest, shared, e));
+}
+
+/* ---- table ---- */
+
+static enum apply_event
+act_none(struct apply *a, struct error *e)
+{
+    (void)a;
+    (void)e;
+    ASSERT(!"a final state has no action");
+    return AE_FAIL;
+}
+
+static const action_fn actions[] = {
+#define STATE_ACTION(state, text, action) [AS_##state] = act_##action,
+    APPLY_STATES(STATE_ACTION)
+#undef STATE_ACTION
+};
+
+enum apply_event
+apply_act(enum apply_state state, struct apply *a, struct error *e)
+{
+    ASSERT((size_t)state < ARRAY_LEN(actions));
+    a->detail[0] = '\0';
+    return actions[state](a, e);
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "engine/apply_job.h"
+#include "version_gen.h"
+
+static struct generation
+generation_of(const struct apply *a, enum generation_state state)
+{
+    struct generation g = {.number = a->number, .state = state};
+
+    memcpy(g.digest, a->files->digest, sizeof g.digest);
+    (void)snprintf(g.release, sizeof g.release, "%s", LOCKSTEP_VERSION);
+    if (a->head.rev > 0) {
+        g.commit = a->head.id;
+        g.local_rev = a->local_rev;
+    } else if (a->mode == APPLY_FOLLOW) {
+        g.commit = a->view->head.id;
+        g.local_rev = a->view->local_rev;
+    }
+    /* Else it is no commit yet: the hash of zeros. */
+    return g;
+}
+
+err_t
+apply_save_generation(struct apply *a, enum generation_state state, struct error *e)
+{
+    struct generation g = generation_of(a, state);
+
+    return generation_put(a->en, &g, e);
+}
+
+/* ---- merging with what was committed meanwhile ---- */
+
+struct merging {
+    struct snapshot_edit *x;
+    bool moved; /* an object that Apply is about was committed by somebody else */
+};
+
+static void
+look_for_move(void *ctx, const struct object *before, const struct object *after)
+{
+    struct merging *m = ctx;
+    const struct object *named = after != NULL ? after : before;
+
+    if (!schema_kind(named->kind)->direct) {
+        m->moved = true;
+    }
+}
+
+static void
+take_change(void *ctx, const struct object *before, const struct object *after)
+{
+    const struct merging *m = ctx;
+
+    if (after != NULL) {
+        snapshot_edit_put(m->x, object_ref(after));
+    } else {
+        snapshot_edit_remove(m->x, before->kind, before->id);
+    }
+}
+
+/* *ret: live with the changes from base to candidate; NULL when there are none. Keys and
+ * administrators that were changed during the apply stay as they are now. */
+static err_t
+merge(
+    const struct snapshot *live, const struct snapshot *base, const struct snapshot *candidate,
+    const struct snapshot **ret, struct error *e)
+{
+    struct merging m = {.moved = false};
+    struct snapshot *made = NULL;
+    err_t code;
+
+    snapshot_diff(base, live, look_for_move, &m);
+    if (m.moved) {
+        return error_set(e, ERR_CONFLICT, "the head moved during the apply");
+    }
+    if (base == candidate) {
+        return ERR_OK;
+    }
+    m.x = snapshot_edit_new(live);
+    snapshot_diff(base, candidate, take_change, &m);
+    code = snapshot_seal(m.x, &made, e);
+    if (code == ERR_OK) {
+        *ret = made;
+    }
+    return code;
+}
+
+/* ---- rows of the draft ---- */
+
+/* What was applied, sorted as the rows of the draft are. */
+struct applied {
+    const struct draft_entry **entries;
+    size_t count;
+};
+
+static int
+compare_ids(enum kind a, const char *a_id, enum kind b, const char *b_id)
+{
+    int order = a == b ? 0 : strcmp(schema_kind(a)->name, schema_kind(b)->name);
+
+    return order != 0 ? order : strcmp(a_id, b_id);
+}
+
+static int
+compare_entries(const void *a, const void *b)
+{
+    const struct draft_entry *const *x = a;
+    const struct draft_entry *const *y = b;
+
+    return compare_ids((*x)->kind, (*x)->id, (*y)->kind, (*y)->id);
+}
+
+static int
+compare_row(const void *key, const void *item)
+{
+    const struct draft_row *row = key;
+    const struct draft_entry *const *entry = item;
+
+    return compare_ids(row->kind, row->id, (*entry)->kind, (*entry)->id);
+}
+
+static struct applied
+applied_of(const struct apply *a)
+{
+    const struct view *v = a->view;
+    struct applied list = {.count = a->mode == APPLY_DRAFT ? v->entry_count : 0};
+
+    list.entries = xcalloc(list.count + 1, sizeof(struct draft_entry *));
+    for (size_t i = 0; i < list.count; i++) {
+        list.entries[i] = &v->entries[i];
+    }
+    qsort(list.entries, list.count, sizeof(struct draft_entry *), compare_entries);
+    return list;
+}
+
+/* Applied rows leave the draft; those that were edited on since stand on what was applied. */
+static void
+sort_rows(const struct apply *a, struct draft_list *leave, struct draft_list *rebase)
+{
+    const struct draft_list *draft = &a->en->live.draft;
+    struct applied applied = applied_of(a);
+
+    leave->rows = xcalloc(draft->count + 1, sizeof *leave->rows);
+    rebase->rows = xcalloc(draft->count + 1, sizeof *rebase->rows);
+    for (size_t i = 0; i < draft->count; i++) {
+        struct draft_row row = draft->rows[i];
+        const struct draft_entry *const *found = bsearch(
+            &row, applied.entries, applied.count, sizeof(struct draft_entry *), compare_row);
+        const struct object *after = found != NULL ? (*found)->after : NULL;
+
+        if (found == NULL) {
+            continue;
+        }
+        row.object = row.object != NULL ? object_ref(row.object) : NULL;
+        if (draft_same(row.object, after)) {
+            leave->rows[leave->count++] = row;
+            continue;
+        }
+        row.has_base = after != NULL;
+        row.base = after != NULL ? after->objhash : (struct hash){{0}};
+        rebase->rows[rebase->count++] = row;
+    }
+    free(applied.entries);
+}
+
+/* A crash between the commit and this leaves the row as a conflict, not lost. */
+static void
+rebase_rows(struct engine *en, const struct draft_list *rows)
+{
+    struct draft_plan plan = {.put = *rows};
+    struct error error;
+
+    if (draft_write(en, &plan, &error) != ERR_OK) {
+        log_warning("edits made during the apply could not be rebased: %s", error.msg);
+    }
+}
+
+/* ---- commit ---- */
+
+static err_t
+write_commit(struct apply *a, const struct snapshot_pair *to, struct error *e)
+{
+    CLEANUP(draft_list_free) struct draft_list leave = {.count = 0};
+    CLEANUP(draft_list_free) struct draft_list rebase = {.count = 0};
+    char summary[COMMIT_TEXT_BYTES];
+    err_t code;
+
+    if (a->note != NULL) {
+        (void)snprintf(summary, sizeof summary, "%s", a->note);
+    } else {
+        commit_summary(&a->view->now, &a->candidate, summary);
+    }
+    sort_rows(a, &leave, &rebase);
+    code = commit_write(
+        a->en,
+        &(struct commit_plan){
+            .to = *to,
+            .author = a->author,
+            .summary = summary,
+            .drop = leave.rows,
+            .drop_count = leave.count},
+        e);
+    if (code == ERR_OK) {
+        rebase_rows(a->en, &rebase);
+    }
+    return code;
+}
+
+static err_t
+commit_on_engine(struct engine *en, void *ctx, struct error *e)
+{
+    CLEANUP(pair_cleanup) struct snapshot_pair to = {NULL, NULL};
+    struct apply *a = ctx;
+    struct error unsaved;
+    err_t code = ERR_OK;
+
+    if (a->mode != APPLY_FOLLOW) {
+        code = merge(en->live.shared, a->view->now.shared, a->candidate.shared, &to.shared, e);
+        if (code == ERR_OK) {
+            code = merge(en->live.local, a->view->now.local, a->candidate.local, &to.local, e);
+        }
+        if (code == ERR_OK) {
+            code = write_commit(a, &to, e);
+        }
+    }
+    if (code != ERR_OK) {
+        return code;
+    }
+    a->head = en->live.head;
+    a->local_rev = en->live.local_rev;
+    /* Committed is committed: the row follows with the next step, or with a reconcile. */
+    if (apply_save_generation(a, GENERATION_ACTIVE, &unsaved) != ERR_OK) {
+        log_warning(
+            "cannot note the commit of generation %lld: %s", (long long)a->number, unsaved.msg);
+    }
+    return ERR_OK;
+}
+
+err_t
+apply_commit(struct apply *a, struct error *e)
+{
+    return engine_run(a->en, commit_on_engine, a, e);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One apply or reconcile while it runs, on the apply thread; only for this folder. */
+#ifndef LOCKSTEP_ENGINE_APPLY_JOB_H
+#define LOCKSTEP_ENGINE_APPLY_JOB_H
+
+#include "engine/apply_fsm.h"
+#include "engine/generation.h"
+
+enum apply_mode {
+    APPLY_DRAFT,
+    APPLY_OPS,
+    APPLY_FOLLOW, /* reconcile: files and HAProxy follow the head; commits nothing */
+};
+
+struct apply {
+    struct engine *en;
+    enum apply_mode mode;
+    int64_t task;        /* 0: nobody follows it */
+    char *author, *note; /* note NULL: made from the changes */
+    bool has_base;
+    struct hash base;
+    struct change_set ops;
+    struct arena *ops_arena;
+
+    /* While it runs. */
+    struct arena *arena;
+    struct problems *problems;
+    char detail[ERROR_MSG_BYTES]; /* of the present step */
+    struct error error;           /* the first failure */
+    const char *failed_text;      /* of the edge that it took */
+    bool back_failed;             /* files or HAProxy may not be as before */
+    struct view *view;            /* what it started from */
+    struct snapshot_pair candidate;
+    struct rendered *files;
+    int64_t number; /* its generation */
+    int64_t former; /* to go back to; 0: none */
+    char former_digest[RENDER_DIGEST_HEX + 1];
+    bool running_known;
+    bool switched;      /* current may be ours */
+    struct commit head; /* what COMMIT made */
+    int64_t local_rev;
+};
+
+/* Queues it. Takes the job over, also on failure. ERR_BUSY, ERR_UNAVAILABLE. */
+MUST_USE err_t apply_post(struct apply *a, struct error *e);
+void apply_free(struct apply *a);
+
+/* Runs the action of a state. On AE_FAIL *e says why. */
+enum apply_event apply_act(enum apply_state state, struct apply *a, struct error *e);
+/* The commit, on the engine thread. */
+MUST_USE err_t apply_commit(struct apply *a, struct error *e);
+MUST_USE err_t
+apply_save_generation(struct apply *a, enum generation_state state, struct error *e);
+
+/* ---- reconcile.c ---- */
+
+/* Starts one; quiet: without a task. */
+void reconcile_start(struct engine *en, bool quiet);
+/* What an apply or a reconcile left: the watcher starts a reconcile when that is not the
+ * head. digest NULL: as before. */
+void reconcile_note(struct engine *en, bool ok, const char *digest, const char *reason);
+
+#endif

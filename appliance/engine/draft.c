@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "engine/inner.h"
+
+void
+draft_plan_fini(struct draft_plan *plan)
+{
+    draft_list_free(&plan->put);
+    draft_list_free(&plan->drop);
+}
+
+int
+draft_row_compare(const struct draft_row *a, const struct draft_row *b)
+{
+    int order =
+        a->kind == b->kind ? 0 : strcmp(schema_kind(a->kind)->name, schema_kind(b->kind)->name);
+
+    return order != 0 ? order : strcmp(a->id, b->id);
+}
+
+static int
+compare(const void *a, const void *b)
+{
+    return draft_row_compare(a, b);
+}
+
+static void
+sort(struct draft_list *list)
+{
+    if (list->count > 1) {
+        qsort(list->rows, list->count, sizeof *list->rows, compare);
+    }
+}
+
+static struct draft_row *
+find_in(const struct draft_list *list, const struct draft_row *key)
+{
+    return list->count == 0
+               ? NULL
+               : bsearch(key, list->rows, list->count, sizeof *list->rows, compare);
+}
+
+struct draft_row *
+draft_find(struct engine *en, enum kind kind, const char *id)
+{
+    struct draft_row key = {.kind = kind};
+
+    (void)snprintf(key.id, sizeof key.id, "%s", id);
+    return find_in(&en->live.draft, &key);
+}
+
+bool
+draft_same(const struct object *a, const struct object *b)
+{
+    if (a == NULL || b == NULL) {
+        return a == b;
+    }
+    return a == b || hash_equal(&a->objhash, &b->objhash);
+}
+
+/* ---- which rows a change needs ---- */
+
+static struct draft_row *
+add(struct draft_list *list, size_t *cap)
+{
+    if (list->count == *cap) {
+        *cap = *cap == 0 ? 16 : *cap * 2;
+        list->rows = xrealloc(list->rows, *cap * sizeof *list->rows);
+    }
+    list->rows[list->count] = (struct draft_row){.has_base = false};
+    return &list->rows[list->count++];
+}
+
+static const struct object *
+head_object(const struct engine *en, enum kind kind, const char *id)
+{
+    struct snapshot_pair now = {en->live.shared, en->live.local};
+
+    return snapshot_by_id(snapshot_of(&now, kind), kind, id);
+}
+
+struct making {
+    struct engine *en;
+    const struct actor *who;
+    int64_t now_ms;
+    struct draft_plan *plan;
+};
+
+static void
+plan_object(void *ctx, const struct object *before, const struct object *after)
+{
+    const struct making *m = ctx;
+    const struct object *named = after != NULL ? after : before;
+    const struct object *head = head_object(m->en, named->kind, named->id);
+    const struct draft_row *present = draft_find(m->en, named->kind, named->id);
+    struct draft_row *row;
+
+    if (draft_same(head, after)) {
+        if (present != NULL) {
+            row = add(&m->plan->drop, &m->plan->drop_cap);
+            row->kind = named->kind;
+            memcpy(row->id, named->id, sizeof row->id);
+        }
+        return;
+    }
+    row = add(&m->plan->put, &m->plan->put_cap);
+    row->kind = named->kind;
+    memcpy(row->id, named->id, sizeof row->id);
+    row->object = after != NULL ? object_ref(after) : NULL;
+    (void)snprintf(row->name, sizeof row->name, "%s", named->name.s);
+    (void)snprintf(row->author, sizeof row->author, "%s", m->who->name);
+    row->at_ms = m->now_ms;
+    if (present != NULL) {
+        row->has_base = present->has_base;
+        row->base = present->base;
+    } else if (head != NULL) {
+        row->has_base = true;
+        row->base = head->objhash;
+    }
+}
+
+void
+draft_plan_make(
+    struct engine *en, const struct snapshot_pair *before, const struct snapshot_pair *after,
+    const struct actor *who, struct draft_plan *plan)
+{
+    struct making m = {en, who, clock_wall_ms(en->config->clock), plan};
+
+    snapshot_diff(before->shared, after->shared, plan_object, &m);
+    snapshot_diff(before->local, after->local, plan_object, &m);
+    sort(&plan->put);
+    sort(&plan->drop);
+}
+
+/* ---- writing ---- */
+
+static struct draft_row
+copy_row(const struct draft_row *row)
+{
+    struct draft_row copy = *row;
+
+    copy.object = row->object != NULL ? object_ref(row->object) : NULL;
+    return copy;
+}
+
+/* live.draft with the plan's rows. */
+static void
+follow_plan(struct engine *en, const struct draft_plan *plan)
+{
+    const struct draft_list *old = &en->live.draft;
+    struct draft_list list = {.rows = NULL};
+
+    list.rows = xcalloc(old->count + plan->put.count + 1, sizeof *list.rows);
+    for (size_t i = 0; i < old->count; i++) {
+        if (find_in(&plan->put, &old->rows[i]) == NULL &&
+            find_in(&plan->drop, &old->rows[i]) == NULL) {
+            list.rows[list.count++] = copy_row(&old->rows[i]);
+        }
+    }
+    for (size_t i = 0; i < plan->put.count; i++) {
+        list.rows[list.count++] = copy_row(&plan->put.rows[i]);
+    }
+    sort(&list);
+    draft_list_free(&en->live.draft);
+    en->live.draft = list;
+}
+
+err_t
+draft_write(struct engine *en, const struct draft_plan *plan, struct error *e)
+{
+    err_t code;
+
+    if (plan->put.count == 0 && plan->drop.count == 0) {
+        return ERR_OK;
+    }
+    code = store_draft_write(en->store, &plan->put, &plan->drop, e);
+    if (code == ERR_OK) {
+        follow_plan(en, plan);
+        view_publish(en);
+    }
+    return code;
+}
+
+void
+draft_settle(struct engine *en)
+{
+    struct draft_list *draft = &en->live.draft;
+    struct draft_list drop = {.count = 0};
+    static const struct draft_list none;
+    struct error error;
+    size_t kept = 0;
+
+    if (draft->count == 0) {
+        return;
+    }
+    drop.rows = xcalloc(draft->count, sizeof *drop.rows);
+    for (size_t i = 0; i < draft->count; i++) {
+        const struct draft_row *row = &draft->rows[i];
+        bool same = draft_same(row->object, head_object(en, row->kind, row->id));
+        struct draft_list *to = same ? &drop : draft;
+
+        to->rows[same ? drop.count++ : kept++] = *row;
+    }
+    draft->count = kept;
+    /* If they stay in the database they are dropped at the next start. */
+    if (drop.count > 0 && store_draft_write(en->store, &none, &drop, &error) != ERR_OK) {
+        log_warning("rows of the draft that change nothing stay: %s", error.msg);
+    }
+    draft_list_free(&drop);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "engine/edit.h"
+#include "engine/inner.h"
+
+#define PATH_BYTES ((size_t)4096)
+
+struct history_call {
+    int64_t before_rev;
+    size_t limit;
+    const char *spec;
+    const struct hash *id;
+    const struct actor *who;
+    struct problems *p;
+    struct commit *ret_commit;
+    struct commit **ret_commits;
+    size_t *ret_count;
+    struct snapshot **ret_content;
+    int64_t *ret_checked;
+};
+
+/* ---- reading ---- */
+
+static err_t
+commits_on_engine(struct engine *en, void *ctx, struct error *e)
+{
+    const struct history_call *call = ctx;
+
+    return store_commits(
+        en->store, call->before_rev, call->limit, call->ret_commits, call->ret_count, e);
+}
+
+err_t
+edit_commits(
+    struct engine *en, int64_t before_rev, size_t limit, struct commit **ret, size_t *ret_count,
+    struct error *e)
+{
+    struct history_call call = {
+        .before_rev = before_rev, .limit = limit, .ret_commits = ret, .ret_count = ret_count};
+
+    return engine_run(en, commits_on_engine, &call, e);
+}
+
+static err_t
+find_on_engine(struct engine *en, void *ctx, struct error *e)
+{
+    const struct history_call *call = ctx;
+
+    return store_commit_find(en->store, call->spec, call->ret_commit, e);
+}
+
+err_t
+edit_commit_find(struct engine *en, const char *spec, struct commit *ret, struct error *e)
+{
+    struct history_call call = {.spec = spec, .ret_commit = ret};
+
+    return engine_run(en, find_on_engine, &call, e);
+}
+
+static err_t
+content_on_engine(struct engine *en, void *ctx, struct error *e)
+{
+    const struct history_call *call = ctx;
+
+    return store_commit_content(en->store, call->id, call->ret_content, e);
+}
+
+err_t
+edit_commit_content(
+    struct engine *en, const struct hash *id, struct snapshot **ret, struct error *e)
+{
+    struct history_call call = {.id = id, .ret_content = ret};
+
+    return engine_run(en, content_on_engine, &call, e);
+}
+
+/* ---- restore ---- */
+
+struct merging {
+    struct snapshot_edit *x;
+};
+
+static void
+take_drafted_kind(void *ctx, const struct object *before, const struct object *after)
+{
+    const struct merging *m = ctx;
+    const struct object *named = after != NULL ? after : before;
+
+    if (schema_kind(named->kind)->direct) {
+        return;
+    }
+    if (after != NULL) {
+        snapshot_edit_put(m->x, object_ref(after));
+    } else {
+        snapshot_edit_remove(m->x, named->kind, named->id);
+    }
+}
+
+/* The head's objects of direct kinds with content's objects of the others. */
+static err_t
+merge_content(
+    const struct snapshot *head, const struct snapshot *content, struct snapshot **ret,
+    struct error *e)
+{
+    struct merging m = {snapshot_edit_new(head)};
+
+    snapshot_diff(head, content, take_drafted_kind, &m);
+    return snapshot_seal(m.x, ret, e);
+}
+
+static err_t
+restore_on_engine(struct engine *en, void *ctx, struct error *e)
+{
+    CLEANUP(view_cleanup) struct view *v = engine_view(en);
+    CLEANUP(snapshot_cleanup) struct snapshot *content = NULL;
+    CLEANUP(snapshot_cleanup) struct snapshot *merged = NULL;
+    CLEANUP(draft_plan_fini) struct draft_plan plan = {.put_cap = 0};
+    const struct history_call *call = ctx;
+    struct snapshot_pair after = {NULL, v->draft.local};
+    struct commit found;
+    err_t code;
+
+    if (v->entry_count > 0) {
+        return error_set(
+            e, ERR_CONFLICT, "the draft has %zu changes: apply or discard them first",
+            v->entry_count);
+    }
+    code = store_commit_find(en->store, call->spec, &found, e);
+    if (code == ERR_OK) {
+        code = store_commit_content(en->store, &found.id, &content, e);
+    }
+    if (code == ERR_OK) {
+        code = merge_content(v->now.shared, content, &merged, e);
+    }
+    if (code != ERR_OK) {
+        return code;
+    }
+    after.shared = merged;
+    if (edit_new_errors(&v->now, &after, clock_wall_ms(en->config->clock) / 1000, call->p) >
+        0) {
+        return error_set(
+            e, ERR_INVALID, "revision %lld is not valid today: %s", (long long)found.rev,
+            edit_first_error(call->p));
+    }
+    draft_plan_make(en, &v->draft, &after, call->who, &plan);
+    code = draft_write(en, &plan, e);
+    if (code == ERR_OK) {
+        engine_audit(en, call->who->name, "restore", call->spec);
+    }
+    return code;
+}
+
+err_t
+edit_restore(
+    struct engine *en, const char *spec, const struct actor *who, struct problems *p,
+    struct error *e)
+{
+    struct history_call call = {.spec = spec, .who = who, .p = p};
+
+    return engine_run(en, restore_on_engine, &call, e);
+}
+
+/* ---- verify ---- */
+
+static err_t
+verify_on_engine(struct engine *en, void *ctx, struct error *e)
+{
+    const struct history_call *call = ctx;
+
+    return store_verify(en->store, call->ret_checked, e);
+}
+
+/* Files with private keys may be for HAProxy's eyes only: what cannot be read is no
+ * difference. */
+static err_t
+compare_file(int dir_fd, const struct artefact *a, struct error *e)
+{
+    CLEANUP(buf_fini) struct buf path;
+    CLEANUP(buf_fini) struct buf bytes;
+    struct error error;
+    err_t code;
+
+    buf_init(&path, PATH_BYTES);
+    buf_init(&bytes, a->bytes.len + 1);
+    buf_printf(&path, "current/%s", a->name);
+    code = file_read_at(dir_fd, buf_str(&path), &bytes, &error);
+    if (code == ERR_DENIED && a->secret) {
+        return ERR_OK;
+    }
+    if (code != ERR_OK && code != ERR_LIMIT) {
+        return error_set(e, ERR_CORRUPT, "the current generation: %s", error.msg);
+    }
+    if (code == ERR_LIMIT || bytes.len != a->bytes.len ||
+        memcmp(buf_str(&bytes), buf_str(&a->bytes), bytes.len) != 0) {
+        return error_set(
+            e, ERR_CORRUPT,
+            "%s of the current generation is not what the stored configuration gives", a->name);
+    }
+    return ERR_OK;
+}
+
+static err_t
+compare_files(struct engine *en, const struct rendered *files, struct error *e)
+{
+    CLEANUP(fd_cleanup) int dir = -1;
+    err_t code = file_open_dir_at(AT_FDCWD, en->generation_dir, &dir, e);
+
+    for (size_t i = 0; i < files->count && code == ERR_OK; i++) {
+        code = compare_file(dir, &files->items[i], e);
+    }
+    return code;
+}
+
+static bool
+is_moving(struct engine *en, const struct view *v)
+{
+    CLEANUP(view_cleanup) struct view *present = engine_view(en);
+
+    return atomic_load(&en->applies) > 0 || present->version != v->version;
+}
+
+err_t
+edit_verify(struct engine *en, int64_t *ret_checked, struct error *e)
+{
+    CLEANUP(view_cleanup) struct view *v = NULL;
+    CLEANUP(arena_cleanup) struct arena *arena = arena_new(ARENA_DEFAULT_BYTES);
+    struct problems *p = arena_alloc(arena, sizeof *p);
+    struct rendered *files = NULL;
+    struct history_call call = {.ret_checked = ret_checked};
+    err_t code = engine_run(en, verify_on_engine, &call, e);
+
+    if (code != ERR_OK) {
+        return code;
+    }
+    v = engine_view(en);
+    problems_init(p, arena);
+    code = apply_render(en, &v->now, p, &files, e);
+    if (code != ERR_OK) {
+        return code;
+    }
+    code = compare_files(en, files, e);
+    apply_rendered_done(en, files);
+    if (code != ERR_OK && is_moving(en, v)) {
+        return error_set(e, ERR_BUSY, "an apply changes the files: verify again after it");
+    }
+    return code;
+}

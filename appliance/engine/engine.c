@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/engine.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "engine/apply_job.h"
+#include "engine/first_start.h"
+#include "engine/watcher.h"
+
+/* ---- threads ---- */
+
+struct run_call {
+    struct engine *en;
+    engine_fn fn;
+    void *ctx;
+    struct error *e;
+    err_t code;
+};
+
+static void
+run_call(void *ctx)
+{
+    struct run_call *call = ctx;
+
+    call->code = call->fn(call->en, call->ctx, call->e);
+}
+
+bool
+engine_on_own_thread(const struct engine *en)
+{
+    return pthread_equal(pthread_self(), en->own_thread) != 0;
+}
+
+err_t
+engine_run(struct engine *en, engine_fn fn, void *ctx, struct error *e)
+{
+    struct run_call call = {.en = en, .fn = fn, .ctx = ctx, .e = e};
+    err_t code;
+
+    ASSERT(en->magic == ENGINE_MAGIC);
+    if (engine_on_own_thread(en)) {
+        return fn(en, ctx, e);
+    }
+    code = mailbox_call(en->own_box, run_call, &call, e);
+    return code == ERR_OK ? call.code : code;
+}
+
+err_t
+engine_post(struct engine *en, mailbox_fn fn, void *ctx, struct error *e)
+{
+    ASSERT(en->magic == ENGINE_MAGIC);
+    return mailbox_post(en->own_box, fn, ctx, e);
+}
+
+err_t
+engine_work(struct engine *en, mailbox_fn fn, void *ctx, struct error *e)
+{
+    ASSERT(en->magic == ENGINE_MAGIC);
+    return mailbox_post(en->work_box, fn, ctx, e);
+}
+
+bool
+engine_stopping(struct engine *en)
+{
+    bool stopping;
+
+    lock_take(&en->lock);
+    stopping = en->stopping;
+    lock_give(&en->lock);
+    return stopping;
+}
+
+bool
+engine_pause(struct engine *en, int64_t ms)
+{
+    struct timespec deadline = lock_deadline(ms);
+    bool stopping;
+
+    lock_take(&en->lock);
+    while (!en->stopping && lock_wait(&en->changed, &en->lock, &deadline)) {
+    }
+    stopping = en->stopping;
+    lock_give(&en->lock);
+    return stopping;
+}
+
+void
+engine_wake(struct engine *en)
+{
+    lock_take(&en->lock);
+    en->look_now = true;
+    ASSERT(pthread_cond_broadcast(&en->changed) == 0);
+    lock_give(&en->lock);
+}
+
+/* ---- parts ---- */
+
+const struct engine_config *
+engine_config(const struct engine *en)
+{
+    ASSERT(en->magic == ENGINE_MAGIC);
+    return en->config;
+}
+
+struct events *
+engine_events(struct engine *en)
+{
+    ASSERT(en->magic == ENGINE_MAGIC);
+    return en->events;
+}
+
+struct tasks *
+engine_tasks(struct engine *en)
+{
+    ASSERT(en->magic == ENGINE_MAGIC);
+    return en->tasks;
+}
+
+void
+engine_audit(struct engine *en, const char *author, const char *action, const char *text)
+{
+    struct error error;
+
+    /* What it tells of has happened: no reason to fail now. */
+    if (store_audit(
+            en->store, clock_wall_ms(en->config->clock), author, action, text, &error) !=
+        ERR_OK) {
+        log_warning("audit of %s by %s: %s", action, author, error.msg);
+    }
+}
+
+char *
+engine_path(const char *dir, const char *name)
+{
+    size_t bytes = strlen(dir) + strlen(name) + 2;
+    char *path = xmalloc(bytes);
+
+    (void)snprintf(path, bytes, "%s/%s", dir, name);
+    return path;
+}
+
+/* ---- opening ---- */
+
+static err_t
+make_directories(const struct engine *en, struct error *e)
+{
+    err_t code = file_mkdir_at(AT_FDCWD, en->config->state_dir, 0755, e);
+
+    if (code == ERR_OK) {
+        code = file_mkdir_at(AT_FDCWD, en->data_dir, 0700, e);
+    }
+    if (code == ERR_OK) {
+        code = file_mkdir_at(AT_FDCWD, en->stage_dir, 0700, e);
+    }
+    return code;
+}
+
+static err_t
+load_sessions(struct engine *en, struct error *e)
+{
+    struct session_row *rows = NULL;
+    size_t count = 0;
+    err_t code = store_sessions(en->store, &rows, &count, e);
+
+    for (size_t i = 0; code == ERR_OK && i < count; i++) {
+        sessions_add(en->sessions, &rows[i]);
+    }
+    free(rows);
+    return code;
+}
+
+/* The first job of the engine thread. */
+static err_t
+open_on_engine(struct engine *en, void *ctx, struct error *e)
+{
+    const struct engine_config *config = en->config;
+    err_t code;
+
+    (void)ctx;
+    code = store_open(en->data_dir, config->node_name, config->clock, &en->store, e);
+    if (code == ERR_OK) {
+        code = store_load(en->store, &en->live, e);
+    }
+    if (code == ERR_OK) {
+        code = load_sessions(en, e);
+    }
+    if (code == ERR_OK) {
+        code = first_start_placeholder(en, e);
+    }
+    if (code != ERR_OK) {
+        return code;
+    }
+    draft_settle(en);
+    view_publish(en);
+    return first_start_token(en, e);
+}
+
+static void
+open_call(void *ctx)
+{
+    struct run_call *call = ctx;
+
+    call->en->own_thread = pthread_self();
+    run_call(ctx);
+}
+
+static err_t
+close_on_engine(struct engine *en, void *ctx, struct error *e)
+{
+    (void)ctx;
+    (void)e;
+    draft_list_free(&en->live.draft);
+    snapshot_unref(en->live.shared);
+    snapshot_unref(en->live.local);
+    store_close(en->store);
+    en->store = NULL;
+    return ERR_OK;
+}
+
+static struct engine *
+engine_new(const struct engine_config *config)
+{
+    struct engine *en = xcalloc(1, sizeof *en);
+
+    en->magic = ENGINE_MAGIC;
+    en->config = config;
+    en->own_thread = pthread_self(); /* until there is one */
+    en->data_dir = engine_path(config->state_dir, "data");
+    en->stage_dir = engine_path(config->state_dir, "stage");
+    en->generation_dir = engine_path(config->state_dir, "generation");
+    en->admin_socket = engine_path(config->run_dir, "haproxy.sock");
+    en->probe_socket = engine_path(config->run_dir, "probe.sock");
+    en->helper_socket = engine_path(config->run_dir, "helper.sock");
+    en->helper = (struct helper){en->helper_socket, config->tunables->helper_ms};
+    lock_init(&en->lock);
+    lock_init(&en->look_lock);
+    lock_cond_init(&en->changed);
+    en->events = events_new();
+    en->tasks = tasks_new(config->clock, en->events);
+    en->sessions = sessions_new(config->clock, config->tunables);
+    en->throttle = throttle_new(config->clock);
+    return en;
+}
+
+static err_t
+start_threads(struct engine *en, struct error *e)
+{
+    err_t code = mailbox_open("engine", 1, ENGINE_QUEUE, &en->own_box, e);
+
+    if (code == ERR_OK) {
+        code = mailbox_open("apply", 1, APPLY_QUEUE + 1, &en->apply_box, e);
+    }
+    if (code == ERR_OK) {
+        code = mailbox_open("watcher", 1, 1, &en->watch_box, e);
+    }
+    if (code == ERR_OK) {
+        code = mailbox_open("worker", WORK_THREADS, WORK_QUEUE, &en->work_box, e);
+    }
+    return code;
+}
+
+err_t
+engine_open(const struct engine_config *config, struct engine **ret, struct error *e)
+{
+    struct engine *en = engine_new(config);
+    struct run_call call = {.en = en, .fn = open_on_engine, .e = e};
+    err_t code = make_directories(en, e);
+
+    if (code == ERR_OK) {
+        code = start_threads(en, e);
+    }
+    if (code == ERR_OK) {
+        code = mailbox_call(en->own_box, open_call, &call, e);
+    }
+    if (code == ERR_OK) {
+        code = call.code;
+    }
+    if (code != ERR_OK) {
+        engine_close(en);
+        return code;
+    }
+    reconcile_start(en, false);
+    code = mailbox_post(en->watch_box, watcher_run, en, e);
+    ASSERT(code == ERR_OK);
+    *ret = en;
+    return ERR_OK;
+}
+
+/* ---- closing ---- */
+
+static void
+free_parts(struct engine *en)
+{
+    for (size_t i = 0; i < en->spare_count; i++) {
+        rendered_fini(en->spare[i]);
+        free(en->spare[i]);
+    }
+    view_unref(en->view);
+    tasks_free(en->tasks);
+    events_free(en->events);
+    sessions_free(en->sessions);
+    throttle_free(en->throttle);
+    if (en->placeholder_pem != NULL) {
+        crypt_wipe(en->placeholder_pem, strlen(en->placeholder_pem));
+    }
+    free(en->placeholder_pem);
+    free(en->data_dir);
+    free(en->stage_dir);
+    free(en->generation_dir);
+    free(en->admin_socket);
+    free(en->probe_socket);
+    free(en->helper_socket);
+    (void)pthread_cond_destroy(&en->changed);
+    (void)pthread_mutex_destroy(&en->lock);
+    (void)pthread_mutex_destroy(&en->look_lock);
+}
+
+void
+engine_close(struct engine *en)
+{
+    struct error unused;
+
+    if (en == NULL) {
+        return;
+    }
+    ASSERT(en->magic == ENGINE_MAGIC);
+    lock_take(&en->lock);
+    en->stopping = true;
+    ASSERT(pthread_cond_broadcast(&en->changed) == 0);
+    lock_give(&en->lock);
+    /* These call the engine thread, so it goes last. */
+    mailbox_close(en->watch_box);
+    mailbox_close(en->apply_box);
+    mailbox_close(en->work_box);
+    if (en->own_box != NULL) {
+        err_t code = engine_run(en, close_on_engine, NULL, &unused);
+
+        ASSERT(code == ERR_OK);
+    }
+    mailbox_close(en->own_box);
+    free_parts(en);
+    en->magic = 0;
+    free(en);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engine: the single writer of configuration. One thread owns the store; readers take
+ * immutable views. Functions that change something are marshalled to that thread by
+ * themselves (they run in place when the caller is on it already) and return when the change
+ * is durable. */
+#ifndef LOCKSTEP_ENGINE_ENGINE_H
+#define LOCKSTEP_ENGINE_ENGINE_H
+
+#include "base/clock.h"
+#include "base/mailbox.h"
+#include "base/tunables.h"
+#include "model/commit.h"
+#include "model/snapshot.h"
+
+struct engine;
+
+struct engine_config {
+    const char *state_dir; /* data/, stage/, generation/ below it: see helper/protocol.h */
+    const char *run_dir;
+    const char *socket_group; /* named in haproxy.cfg */
+    const char *node_name;    /* used at first start only */
+    const struct tunables *tunables;
+    const struct clock *clock;
+};
+
+/* Opens the store (its errors pass through), starts the engine, apply, watcher and worker
+ * threads, and makes files and HAProxy follow the head (a task of its own). config and what
+ * it points to must outlive the engine. */
+MUST_USE err_t
+engine_open(const struct engine_config *config, struct engine **ret, struct error *e);
+void engine_close(struct engine *en);
+const struct engine_config *engine_config(const struct engine *en);
+
+/* Runs fn(ctx) on the engine thread / on the worker pool (slow work: scrypt, previews,
+ * checks). ERR_BUSY when the queue is full: fn will not be called. */
+MUST_USE err_t engine_post(struct engine *en, mailbox_fn fn, void *ctx, struct error *e);
+MUST_USE err_t engine_work(struct engine *en, mailbox_fn fn, void *ctx, struct error *e);
+
+/* One row of the draft, as the view shows it. */
+struct draft_entry {
+    enum kind kind;
+    const char *id;
+    const char *name;
+    const struct object *before; /* at head, or NULL: created */
+    const struct object *after;  /* in the draft, or NULL: deleted */
+    const char *author;
+    int64_t at_ms;
+    bool conflict; /* the head's object moved since the row was made */
+};
+
+/* Everything readers need, immutable. The draft snapshots are head with the draft's rows;
+ * equal pointers when the draft has none of that scope. */
+struct view {
+    unsigned magic;
+    _Atomic unsigned refs;
+    int64_t version; /* raised by every change */
+    struct commit head;
+    int64_t local_rev;
+    struct snapshot_pair now;
+    struct snapshot_pair draft;
+    struct draft_entry *entries; /* sorted by kind's name, then name */
+    size_t entry_count;
+};
+
+/* The present view, a new reference. Any thread, no lock held beyond a pointer swap. */
+struct view *engine_view(struct engine *en);
+void view_unref(struct view *v); /* NULL is allowed */
+void view_cleanup(struct view **v);
+
+/* Who acts: for the audit, the draft and commits. */
+struct actor {
+    const char *name; /* "admin maria", "key deploy" */
+};
+
+/* Measured facts about HAProxy on this node; each with the time it was seen. */
+enum fact { FACT_UNKNOWN, FACT_YES, FACT_NO };
+
+struct engine_status {
+    bool started; /* first reconcile ended well: head rendered and running */
+    enum fact up; /* admin socket answers */
+    char haproxy_version[32];
+    int64_t haproxy_pid, uptime_s, connections, max_connections;
+    bool running_known;      /* the digest that the worker reports is one of ours */
+    char running_digest[17]; /* as reported; "" when unknown */
+    struct hash running_commit;
+    int64_t running_rev, running_local_rev;
+    enum fact serving;        /* a real request was answered, at serving_at_ms */
+    char serving_detail[128]; /* what failed */
+    int64_t serving_at_ms;    /* Unix time; 0 = never */
+    int64_t seen_at_ms;       /* of up, running */
+    char reason[200];         /* why not started, last failure of reconcile, or "" */
+    int64_t old_workers;
+};
+
+/* Copies the status record out. Any thread. */
+void engine_get_status(struct engine *en, struct engine_status *ret);
+
+#endif

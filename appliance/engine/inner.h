@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of the engine share; only for this folder. */
+#ifndef LOCKSTEP_ENGINE_INNER_H
+#define LOCKSTEP_ENGINE_INNER_H
+
+#include <stdatomic.h>
+
+#include "engine/account.h"
+#include "engine/apply.h"
+#include "engine/event.h"
+#include "engine/lock.h"
+#include "engine/session.h"
+#include "engine/throttle.h"
+#include "helper/client.h"
+#include "store/store.h"
+
+#define ENGINE_MAGIC       0x4c656e67u
+#define ENGINE_QUEUE       4096
+#define ENGINE_SPARE       2  /* rendered records kept with their memory */
+#define APPLY_QUEUE        16 /* applies waiting or running */
+#define WORK_THREADS       4
+#define WORK_QUEUE         64
+#define FOLLOW_FIRST_MS    1000 /* back-off of reconcile */
+#define FOLLOW_MAX_MS      30000
+#define FOLLOW_DOWN_ROUNDS 3 /* HAProxy is started again by its supervisor first */
+
+/* Whether files and HAProxy follow the head, and when to try next. Under engine.lock. */
+struct follow {
+    char digest[RENDER_DIGEST_HEX + 1]; /* of the head's files; "": not known yet */
+    bool ok;                            /* the last reconcile or apply left it so */
+    int64_t next_ms;                    /* monotonic: no reconcile before */
+    int64_t back_off_ms;
+    unsigned down_rounds;
+};
+
+struct engine {
+    unsigned magic;
+    const struct engine_config *config;
+    char *data_dir, *stage_dir, *generation_dir;
+    char *admin_socket, *probe_socket, *helper_socket;
+    char *placeholder_pem;
+    struct helper helper;
+    struct mailbox *own_box, *apply_box, *watch_box, *work_box;
+    struct tasks *tasks;
+    struct events *events;
+    struct sessions *sessions;
+    struct throttle *throttle;
+    _Atomic int applies; /* waiting or running, reconciles included */
+    _Atomic int64_t generation_changes;
+
+    /* Engine thread only. */
+    pthread_t own_thread;
+    struct store *store;
+    struct store_state live; /* what the database holds */
+
+    /* Leaf lock: nothing is called with it held. */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool stopping, look_now;
+    struct view *view;
+    struct engine_status status;
+    struct engine_status told; /* as the last event of it */
+    struct follow follow;
+    struct rendered *spare[ENGINE_SPARE];
+    size_t spare_count;
+
+    pthread_mutex_t look_lock; /* one measurement at a time */
+    char looked_up[RENDER_DIGEST_HEX + 1];
+    int64_t looked_up_change;
+};
+
+/* Runs fn on the engine thread and waits; in place when the caller is on it. */
+typedef err_t (*engine_fn)(struct engine *en, void *ctx, struct error *e);
+MUST_USE err_t engine_run(struct engine *en, engine_fn fn, void *ctx, struct error *e);
+bool engine_on_own_thread(const struct engine *en);
+/* Waits for at most ms; true when the engine stops. */
+bool engine_pause(struct engine *en, int64_t ms);
+void engine_wake(struct engine *en); /* the watcher looks at once */
+void engine_audit(struct engine *en, const char *author, const char *action, const char *text);
+bool engine_stopping(struct engine *en);
+char *engine_path(const char *dir, const char *name); /* the caller frees */
+
+/* ---- view.c: engine thread ---- */
+
+/* Makes the view of en->live, publishes it, and tells readers of events. */
+void view_publish(struct engine *en);
+
+/* ---- draft.c: engine thread ---- */
+
+/* Rows to write and rows to drop; both own their objects. */
+struct draft_plan {
+    struct draft_list put, drop;
+    size_t put_cap, drop_cap;
+};
+
+void draft_plan_fini(struct draft_plan *plan);
+/* Rows that turn what the draft shows from before into after. */
+void draft_plan_make(
+    struct engine *en, const struct snapshot_pair *before, const struct snapshot_pair *after,
+    const struct actor *who, struct draft_plan *plan);
+/* One transaction in the database, then en->live. Publishes the view. */
+MUST_USE err_t draft_write(struct engine *en, const struct draft_plan *plan, struct error *e);
+/* The row of (kind, id), or NULL. */
+struct draft_row *draft_find(struct engine *en, enum kind kind, const char *id);
+int draft_row_compare(const struct draft_row *a, const struct draft_row *b);
+/* Drops rows whose object equals the head's. */
+void draft_settle(struct engine *en);
+bool draft_same(const struct object *a, const struct object *b); /* both may be NULL */
+
+/* ---- commit.c: engine thread ---- */
+
+struct commit_plan {
+    struct snapshot_pair to; /* NULL: that container does not change */
+    const char *author, *summary;
+    const struct draft_row *drop; /* sorted; these leave the draft with it */
+    size_t drop_count;
+};
+
+/* store_commit, then en->live. Publishes the view. */
+MUST_USE err_t commit_write(struct engine *en, const struct commit_plan *plan, struct error *e);
+/* "created pool app, changed service web and 3 more" */
+void commit_summary(
+    const struct snapshot_pair *before, const struct snapshot_pair *after,
+    char out[COMMIT_TEXT_BYTES]);
+/* Commits a set of direct kinds. patch (may be NULL) goes into each object that the set
+ * creates, by object_with. */
+MUST_USE err_t commit_direct(
+    struct engine *en, const struct change_set *set, const json_t *patch,
+    const struct actor *who, struct problems *p, struct error *e);
+
+/* ---- edit_check.c: pure ---- */
+
+/* change_apply and the checks of edit_draft. */
+MUST_USE err_t edit_check(
+    const struct change_set *set, const struct snapshot_pair *before, int64_t now_s,
+    struct snapshot_pair *ret, struct problems *p, struct error *e);
+/* Errors of validate_all that after has and before has not. */
+size_t edit_new_errors(
+    const struct snapshot_pair *before, const struct snapshot_pair *after, int64_t now_s,
+    struct problems *p);
+const char *edit_first_error(const struct problems *p);
+void pair_cleanup(struct snapshot_pair *pair); /* gives both references back */
+struct snapshot_pair pair_ref(const struct snapshot_pair *pair);
+
+#endif

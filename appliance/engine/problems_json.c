@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/problems_json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+void
+foreign_text_copy(char *out, size_t bytes, const char *s)
+{
+    size_t left = strlen(s);
+    size_t len = 0;
+
+    while (left > 0) {
+        uint32_t c;
+        size_t n = utf8_decode(s, left, &c);
+
+        if (len + (n > 0 ? n : 1) >= bytes) {
+            break;
+        }
+        if (n > 0) {
+            memcpy(out + len, s, n);
+        } else {
+            n = 1;
+            out[len] = '?';
+        }
+        len += n;
+        s += n;
+        left -= n;
+    }
+    out[len] = '\0';
+}
+
+json_t *
+json_foreign_text(const char *s)
+{
+    size_t bytes;
+    json_t *json;
+    char *copy;
+
+    if (s == NULL) {
+        return json_null();
+    }
+    bytes = strlen(s) + 1;
+    copy = xmalloc(bytes);
+    foreign_text_copy(copy, bytes, s);
+    json = json_string(copy);
+    free(copy);
+    return json;
+}
+
+static const char *
+severity_name(enum severity severity)
+{
+    return severity == SEVERITY_ERROR ? "error" : "warning";
+}
+
+json_t *
+problems_json(const struct problems *p)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < p->count; i++) {
+        const struct problem *item = &p->items[i];
+
+        (void)json_array_append_new(
+            list,
+            json_pack(
+                "{s:s, s:s, s:o, s:o, s:o, s:o}", "severity", severity_name(item->severity),
+                "code", item->code, "kind", json_foreign_text(item->kind), "name",
+                json_foreign_text(item->name), "pointer", json_foreign_text(item->pointer),
+                "message", json_foreign_text(item->message)));
+    }
+    return list;
+}

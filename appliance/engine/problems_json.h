@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Problems and foreign text as JSON. */
+#ifndef LOCKSTEP_ENGINE_PROBLEMS_JSON_H
+#define LOCKSTEP_ENGINE_PROBLEMS_JSON_H
+
+#include <jansson.h>
+
+#include "model/problems.h"
+
+/* [{"severity", "code", "kind", "name", "pointer", "message"}]; kind and name may be null. */
+json_t *problems_json(const struct problems *p);
+/* A string of text that may come from another program: bytes that are no UTF-8 become '?'.
+ * null for NULL. */
+json_t *json_foreign_text(const char *s);
+/* The same as a copy of at most bytes with the NUL, cut at a character. */
+void foreign_text_copy(char *out, size_t bytes, const char *s);
+
+#endif

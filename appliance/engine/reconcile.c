@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "engine/apply_job.h"
+#include "engine/problems_json.h"
+
+void
+reconcile_start(struct engine *en, bool quiet)
+{
+    struct apply *a = xcalloc(1, sizeof *a);
+    struct error error;
+
+    a->en = en;
+    a->mode = APPLY_FOLLOW;
+    a->author = xstrdup("lockstepd");
+    change_set_init(&a->ops);
+    if (!quiet) {
+        a->task =
+            task_begin(en->tasks, "reconcile", "Follow the stored configuration", a->author);
+    }
+    if (apply_post(a, &error) != ERR_OK) {
+        log_warning("reconcile: %s", error.msg);
+    }
+}
+
+void
+reconcile_note(struct engine *en, bool ok, const char *digest, const char *reason)
+{
+    struct follow *f = &en->follow;
+
+    lock_take(&en->lock);
+    f->ok = ok;
+    f->down_rounds = 0;
+    if (digest != NULL) {
+        memcpy(f->digest, digest, strlen(digest) + 1);
+    }
+    if (ok) {
+        f->back_off_ms = 0;
+        en->status.started = true;
+    } else if (f->back_off_ms == 0) {
+        f->back_off_ms = FOLLOW_FIRST_MS;
+    } else {
+        f->back_off_ms =
+            f->back_off_ms * 2 < FOLLOW_MAX_MS ? f->back_off_ms * 2 : FOLLOW_MAX_MS;
+    }
+    f->next_ms = clock_mono_ms(&clock_system) + f->back_off_ms;
+    foreign_text_copy(en->status.reason, sizeof en->status.reason, reason);
+    lock_give(&en->lock);
+}

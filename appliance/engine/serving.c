@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/probe.h"
+#include "engine/generation.h"
+#include "haproxy/admin.h"
+#include "model/validate.h"
+
+#define RETRY_MS 50
+/* A name that no service has (RFC 6761): any answer will do. */
+#define PROBE_HOST "lockstep.invalid"
+
+bool
+serving_digest(const char *description, char ret[RENDER_DIGEST_HEX + 1])
+{
+    static const char prefix[] = RENDER_DESCRIPTION_PREFIX;
+    const char *digest = description + sizeof prefix - 1;
+
+    if (strncmp(description, prefix, sizeof prefix - 1) != 0 ||
+        strlen(digest) != RENDER_DIGEST_HEX ||
+        strspn(digest, "0123456789abcdef") != RENDER_DIGEST_HEX) {
+        return false;
+    }
+    memcpy(ret, digest, RENDER_DIGEST_HEX + 1);
+    return true;
+}
+
+err_t
+serving_probe(struct engine *en, struct error *e)
+{
+    struct probe probe = {
+        .address = en->probe_socket, .host = PROBE_HOST, .path = RENDER_PROBE_PATH};
+    int status = 0;
+    err_t code = probe_http(&probe, en->config->tunables->socket_ms, &status, e);
+
+    if (code == ERR_OK && status != 200) {
+        code = error_set(e, ERR_UNAVAILABLE, "HAProxy answers its probe with %d", status);
+    }
+    return code;
+}
+
+/* ---- until everything answers ---- */
+
+struct confirming {
+    struct engine *en;
+    const char *digest;
+    struct bind *binds; /* of http listeners only; those that answered are taken out */
+    size_t bind_count;
+    int64_t end_ms;
+};
+
+static int64_t
+left_ms(const struct confirming *c)
+{
+    int64_t left = c->end_ms - clock_mono_ms(&clock_system);
+    int64_t most = c->en->config->tunables->socket_ms;
+
+    return left < most ? left : most;
+}
+
+static err_t
+confirm_digest(const struct confirming *c, struct error *e)
+{
+    char digest[RENDER_DIGEST_HEX + 1];
+    struct haproxy_info info;
+    err_t code = admin_info(c->en->admin_socket, left_ms(c), &info, e);
+
+    if (code != ERR_OK) {
+        return code;
+    }
+    if (!serving_digest(info.description, digest) || strcmp(digest, c->digest) != 0) {
+        return error_set(e, ERR_UNAVAILABLE, "HAProxy runs another revision");
+    }
+    return ERR_OK;
+}
+
+/* Where to connect for an address that is bound. */
+static const char *
+target(const char *address)
+{
+    if (strcmp(address, "0.0.0.0") == 0) {
+        return "127.0.0.1";
+    }
+    return strcmp(address, "::") == 0 ? "::1" : address;
+}
+
+static err_t
+confirm_bind(const struct confirming *c, const struct bind *b, struct error *e)
+{
+    struct probe probe = {
+        .address = target(b->address),
+        .port = b->port,
+        .tls = object_bool(b->listener, F_LISTENER_TLS),
+        .host = PROBE_HOST,
+        .path = "/",
+    };
+    int status;
+    err_t code = probe_http(&probe, left_ms(c), &status, e);
+
+    return code == ERR_OK ? ERR_OK
+                          : error_wrap(e, "listener %s, port %d", b->listener->name.s, b->port);
+}
+
+static err_t
+confirm_once(struct confirming *c, struct error *e)
+{
+    err_t code = confirm_digest(c, e);
+
+    while (code == ERR_OK && c->bind_count > 0) {
+        code = confirm_bind(c, &c->binds[c->bind_count - 1], e);
+        if (code == ERR_OK) {
+            c->bind_count--;
+        }
+    }
+    return code == ERR_OK ? serving_probe(c->en, e) : code;
+}
+
+/* Those of tcp listeners speak no HTTP; that HAProxy started says that they are bound. */
+static void
+keep_http(struct confirming *c)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < c->bind_count; i++) {
+        if (object_int(c->binds[i].listener, F_LISTENER_MODE) == V_LISTENER_MODE_HTTP) {
+            c->binds[kept++] = c->binds[i];
+        }
+    }
+    c->bind_count = kept;
+}
+
+err_t
+serving_confirm(
+    struct engine *en, const char *digest, const struct snapshot *shared, struct error *e)
+{
+    struct confirming c = {
+        .en = en,
+        .digest = digest,
+        .end_ms = clock_mono_ms(&clock_system) + en->config->tunables->verify_ms,
+    };
+    err_t code;
+
+    if (shared != NULL) {
+        c.bind_count = validate_binds(shared, &c.binds);
+        keep_http(&c);
+    }
+    code = confirm_once(&c, e);
+    while (code != ERR_OK && left_ms(&c) > RETRY_MS && !engine_pause(en, RETRY_MS)) {
+        code = confirm_once(&c, e);
+    }
+    free(c.binds);
+    return code;
+}

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/task.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "engine/event.h"
+#include "engine/lock.h"
+#include "engine/problems_json.h"
+
+#define STEPS_MAX  64
+#define TEXT_BYTES 4096
+
+struct step {
+    char *name;
+    char *title;
+    char *text; /* NULL: none */
+    enum task_state state;
+    int64_t from_ms; /* monotonic */
+    int64_t ms;
+};
+
+struct waiter {
+    task_done_fn fn;
+    void *ctx;
+};
+
+struct task {
+    int64_t id;
+    char *kind;
+    char *title;
+    char *author;
+    enum task_state state;
+    int64_t at_ms; /* Unix time */
+    int64_t ended_ms;
+    err_t code;
+    char *message;
+    struct step steps[STEPS_MAX];
+    size_t step_count;
+    json_t *problems;
+    json_t *result;
+    struct waiter *waiters;
+    size_t waiter_count;
+};
+
+struct tasks {
+    pthread_mutex_t lock;
+    const struct clock *clock;
+    struct events *events;
+    int64_t last_id;
+    struct task **items; /* oldest first */
+    size_t count;
+};
+
+static const char *const state_names[] = {
+    [TASK_WAITING] = "waiting",
+    [TASK_RUNNING] = "running",
+    [TASK_OK] = "ok",
+    [TASK_FAILED] = "failed",
+};
+
+static void
+task_free(struct task *task)
+{
+    for (size_t i = 0; i < task->step_count; i++) {
+        free(task->steps[i].name);
+        free(task->steps[i].title);
+        free(task->steps[i].text);
+    }
+    free(task->kind);
+    free(task->title);
+    free(task->author);
+    free(task->message);
+    json_decref(task->problems);
+    json_decref(task->result);
+    free(task->waiters);
+    free(task);
+}
+
+struct tasks *
+tasks_new(const struct clock *clock, struct events *events)
+{
+    struct tasks *t = xcalloc(1, sizeof *t);
+
+    lock_init(&t->lock);
+    t->clock = clock;
+    t->events = events;
+    return t;
+}
+
+void
+tasks_free(struct tasks *t)
+{
+    if (t == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < t->count; i++) {
+        task_free(t->items[i]);
+    }
+    free(t->items);
+    (void)pthread_mutex_destroy(&t->lock);
+    free(t);
+}
+
+static bool
+has_ended(const struct task *task)
+{
+    return task->state == TASK_OK || task->state == TASK_FAILED;
+}
+
+static struct task *
+find(const struct tasks *t, int64_t id)
+{
+    for (size_t i = t->count; i > 0; i--) {
+        if (t->items[i - 1]->id == id) {
+            return t->items[i - 1];
+        }
+    }
+    return NULL;
+}
+
+static json_t *
+time_json(int64_t wall_ms)
+{
+    char text[CLOCK_TEXT_BYTES];
+
+    clock_format(wall_ms, text);
+    return json_string(text);
+}
+
+static json_t *
+steps_json(const struct tasks *t, const struct task *task)
+{
+    json_t *steps = json_array();
+
+    for (size_t i = 0; i < task->step_count; i++) {
+        const struct step *s = &task->steps[i];
+        int64_t ms = s->ms;
+
+        if (s->state == TASK_RUNNING) {
+            ms = clock_mono_ms(t->clock) - s->from_ms;
+        }
+        (void)json_array_append_new(
+            steps, json_pack(
+                       "{s:s, s:o, s:s, s:I, s:o}", "name", s->name, "title",
+                       json_foreign_text(s->title), "state", state_names[s->state], "ms",
+                       (json_int_t)ms, "text", json_foreign_text(s->text)));
+    }
+    return steps;
+}
+
+static json_t *
+to_json(const struct tasks *t, const struct task *task)
+{
+    bool ended = has_ended(task);
+
+    return json_pack(
+        "{s:I, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:O?, s:O?}", "id",
+        (json_int_t)task->id, "kind", task->kind, "title", json_foreign_text(task->title),
+        "author", json_foreign_text(task->author), "state", state_names[task->state], "at",
+        time_json(task->at_ms), "ended", ended ? time_json(task->ended_ms) : json_null(),
+        "code", ended ? json_string(error_name(task->code)) : json_null(), "message",
+        json_foreign_text(task->message), "steps", steps_json(t, task), "problems",
+        task->problems, "result", task->result);
+}
+
+/* Gives the lock back, so that the order of events is that of the changes only per caller. */
+static void
+give_and_publish(struct tasks *t, const struct task *task)
+{
+    json_t *json = to_json(t, task);
+
+    lock_give(&t->lock);
+    events_publish(t->events, "task", json);
+}
+
+/* Room for one more: the oldest ended one goes. Those that have not ended are few: the queue
+ * of applies is bounded. */
+static void
+make_room(struct tasks *t)
+{
+    size_t i = 0;
+
+    while (i < t->count && !has_ended(t->items[i])) {
+        i++;
+    }
+    if (t->count >= TASK_KEPT && i < t->count) {
+        task_free(t->items[i]);
+        t->count--;
+        memmove(&t->items[i], &t->items[i + 1], (t->count - i) * sizeof *t->items);
+    }
+    t->items = xrealloc(t->items, (t->count + 1) * sizeof(struct task *));
+}
+
+int64_t
+task_begin(struct tasks *t, const char *kind, const char *title, const char *author)
+{
+    struct task *task = xcalloc(1, sizeof *task);
+    int64_t id;
+
+    task->kind = xstrdup(kind);
+    task->title = xstrdup(title);
+    task->author = xstrdup(author);
+    task->state = TASK_WAITING;
+    task->at_ms = clock_wall_ms(t->clock);
+    lock_take(&t->lock);
+    make_room(t);
+    id = ++t->last_id;
+    task->id = id;
+    t->items[t->count++] = task;
+    give_and_publish(t, task);
+    return id;
+}
+
+static struct step *
+present_step(struct task *task)
+{
+    return task->step_count > 0 ? &task->steps[task->step_count - 1] : NULL;
+}
+
+static void
+end_step(const struct tasks *t, struct task *task, enum task_state state)
+{
+    struct step *s = present_step(task);
+
+    if (s != NULL && s->state == TASK_RUNNING) {
+        s->state = state;
+        s->ms = clock_mono_ms(t->clock) - s->from_ms;
+    }
+}
+
+void
+task_step(struct tasks *t, int64_t id, const char *name, const char *title)
+{
+    struct task *task;
+
+    lock_take(&t->lock);
+    task = find(t, id);
+    if (task == NULL || has_ended(task) || task->step_count == STEPS_MAX) {
+        lock_give(&t->lock);
+        return;
+    }
+    end_step(t, task, TASK_OK);
+    task->state = TASK_RUNNING;
+    task->steps[task->step_count++] = (struct step){
+        .name = xstrdup(name),
+        .title = xstrdup(title),
+        .state = TASK_RUNNING,
+        .from_ms = clock_mono_ms(t->clock),
+    };
+    give_and_publish(t, task);
+}
+
+void
+task_note(struct tasks *t, int64_t id, const char *fmt, ...)
+{
+    char line[TEXT_BYTES];
+    struct task *task;
+    struct step *s;
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    lock_take(&t->lock);
+    task = find(t, id);
+    s = task != NULL && !has_ended(task) ? present_step(task) : NULL;
+    if (s == NULL) {
+        lock_give(&t->lock);
+        return;
+    }
+    free(s->text);
+    s->text = xstrdup(line);
+    give_and_publish(t, task);
+}
+
+void
+task_step_end(struct tasks *t, int64_t id, enum task_state state)
+{
+    struct task *task;
+
+    lock_take(&t->lock);
+    task = find(t, id);
+    if (task == NULL || has_ended(task)) {
+        lock_give(&t->lock);
+        return;
+    }
+    end_step(t, task, state);
+    give_and_publish(t, task);
+}
+
+void
+task_end(
+    struct tasks *t, int64_t id, err_t code, const char *message,
+    const struct problems *problems, json_t *result)
+{
+    struct waiter *waiters;
+    size_t waiter_count;
+    enum task_state state = code == ERR_OK ? TASK_OK : TASK_FAILED;
+    struct task *task;
+
+    lock_take(&t->lock);
+    task = find(t, id);
+    if (task == NULL || has_ended(task)) {
+        lock_give(&t->lock);
+        json_decref(result);
+        return;
+    }
+    end_step(t, task, state);
+    task->state = state;
+    task->code = code;
+    task->message = xstrdup(message);
+    task->problems = problems != NULL && problems->count > 0 ? problems_json(problems) : NULL;
+    task->result = result;
+    task->ended_ms = clock_wall_ms(t->clock);
+    waiters = TAKE(task->waiters);
+    waiter_count = task->waiter_count;
+    task->waiter_count = 0;
+    give_and_publish(t, task);
+    for (size_t i = 0; i < waiter_count; i++) {
+        waiters[i].fn(waiters[i].ctx);
+    }
+    free(waiters);
+}
+
+json_t *
+task_json(struct tasks *t, int64_t id)
+{
+    const struct task *task;
+    json_t *json;
+
+    lock_take(&t->lock);
+    task = find(t, id);
+    json = task != NULL ? to_json(t, task) : NULL;
+    lock_give(&t->lock);
+    return json;
+}
+
+json_t *
+tasks_json(struct tasks *t)
+{
+    json_t *list = json_array();
+
+    lock_take(&t->lock);
+    for (size_t i = t->count; i > 0; i--) {
+        (void)json_array_append_new(list, to_json(t, t->items[i - 1]));
+    }
+    lock_give(&t->lock);
+    return list;
+}
+
+bool
+task_when_done(struct tasks *t, int64_t id, task_done_fn fn, void *ctx)
+{
+    struct task *task;
+    bool known;
+    bool ended;
+
+    lock_take(&t->lock);
+    task = find(t, id);
+    known = task != NULL;
+    ended = known && has_ended(task);
+    if (known && !ended) {
+        task->waiters =
+            xrealloc(task->waiters, (task->waiter_count + 1) * sizeof *task->waiters);
+        task->waiters[task->waiter_count++] = (struct waiter){fn, ctx};
+    }
+    lock_give(&t->lock);
+    if (ended) {
+        fn(ctx);
+    }
+    return known;
+}
+
+bool
+task_forget(struct tasks *t, int64_t id, task_done_fn fn, void *ctx)
+{
+    struct task *task;
+    bool found = false;
+
+    lock_take(&t->lock);
+    task = find(t, id);
+    for (size_t i = 0; task != NULL && i < task->waiter_count && !found; i++) {
+        if (task->waiters[i].fn == fn && task->waiters[i].ctx == ctx) {
+            task->waiters[i] = task->waiters[--task->waiter_count];
+            found = true;
+        }
+    }
+    lock_give(&t->lock);
+    return found;
+}

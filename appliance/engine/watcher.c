@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/watcher.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "engine/apply_job.h"
+#include "engine/problems_json.h"
+#include "haproxy/admin.h"
+
+#define ANSWER_BYTES ((size_t)2 << 20)
+
+/* ---- which commit a digest stands for ---- */
+
+struct lookup {
+    const char *digest;
+    bool known;
+    struct hash commit;
+    int64_t rev, local_rev;
+};
+
+static err_t
+lookup_on_engine(struct engine *en, void *ctx, struct error *e)
+{
+    struct lookup *l = ctx;
+    char spec[SHA256_HEX + 1];
+    struct generation g;
+    struct commit commit;
+    err_t code = store_generation_find(en->store, l->digest, 0, &g, e);
+
+    if (code == ERR_OK) {
+        hash_hex(&g.commit, spec);
+        code = store_commit_find(en->store, spec, &commit, e);
+    }
+    if (code == ERR_OK) {
+        l->known = true;
+        l->commit = g.commit;
+        l->rev = commit.rev;
+        l->local_rev = g.local_rev;
+    }
+    return code == ERR_NOT_FOUND ? ERR_OK : code;
+}
+
+/* Only when something moved: the engine thread has better things to do every round. */
+static void
+look_up(struct engine *en, struct engine_status *s)
+{
+    int64_t change = atomic_load(&en->generation_changes);
+    struct lookup l = {.digest = s->running_digest};
+    struct error unused;
+
+    if (strcmp(en->looked_up, s->running_digest) == 0 && en->looked_up_change == change) {
+        return;
+    }
+    if (s->running_digest[0] != '\0' &&
+        engine_run(en, lookup_on_engine, &l, &unused) != ERR_OK) {
+        return;
+    }
+    memcpy(en->looked_up, s->running_digest, sizeof en->looked_up);
+    en->looked_up_change = change;
+    s->running_known = l.known;
+    s->running_commit = l.commit;
+    s->running_rev = l.rev;
+    s->running_local_rev = l.local_rev;
+}
+
+/* ---- measuring ---- */
+
+static void
+look_at_worker(struct engine *en, struct engine_status *s, struct haproxy_info *info)
+{
+    struct error error;
+
+    s->seen_at_ms = clock_wall_ms(en->config->clock);
+    if (admin_info(en->admin_socket, en->config->tunables->socket_ms, info, &error) != ERR_OK) {
+        s->up = FACT_NO;
+        s->running_digest[0] = '\0';
+        s->haproxy_pid = s->uptime_s = s->connections = s->max_connections = 0;
+        return;
+    }
+    s->up = FACT_YES;
+    foreign_text_copy(s->haproxy_version, sizeof s->haproxy_version, info->version);
+    s->haproxy_pid = info->pid;
+    s->uptime_s = info->uptime_s;
+    s->connections = info->connections;
+    s->max_connections = info->max_connections;
+    if (!serving_digest(info->description, s->running_digest)) {
+        s->running_digest[0] = '\0';
+    }
+}
+
+static void
+look_at_serving(struct engine *en, struct engine_status *s)
+{
+    struct error error = {.code = ERR_OK};
+    err_t code = serving_probe(en, &error);
+
+    s->serving = code == ERR_OK ? FACT_YES : FACT_NO;
+    s->serving_at_ms = clock_wall_ms(en->config->clock);
+    foreign_text_copy(
+        s->serving_detail, sizeof s->serving_detail, code == ERR_OK ? "" : error.msg);
+}
+
+static void
+look_at_old_workers(struct engine *en, struct engine_status *s)
+{
+    CLEANUP(arena_cleanup) struct arena *arena = arena_new(ANSWER_BYTES);
+    /* It may be busy with a check: then the number stays as it was. */
+    struct helper hasty = {en->helper_socket, en->config->tunables->socket_ms};
+    struct helper_status status;
+    struct error unused;
+
+    if (helper_get_status(&hasty, arena, &status, &unused) == ERR_OK) {
+        s->old_workers = (int64_t)status.old_worker_count;
+    }
+}
+
+/* ---- the record ---- */
+
+static const char *
+fact_name(enum fact fact)
+{
+    static const char *const names[] = {
+        [FACT_UNKNOWN] = "unknown", [FACT_YES] = "yes", [FACT_NO] = "no"};
+
+    return names[fact];
+}
+
+static json_t *
+text_or_null(const char *s)
+{
+    return s[0] != '\0' ? json_foreign_text(s) : json_null();
+}
+
+static json_t *
+number_or_null(bool known, int64_t n)
+{
+    return known ? json_integer(n) : json_null();
+}
+
+static json_t *
+time_json(int64_t wall_ms)
+{
+    char text[CLOCK_TEXT_BYTES];
+
+    if (wall_ms == 0) {
+        return json_null();
+    }
+    clock_format(wall_ms, text);
+    return json_string(text);
+}
+
+static json_t *
+running_json(const struct engine_status *s)
+{
+    char commit[SHA256_HEX + 1];
+
+    hash_hex(&s->running_commit, commit);
+    return json_pack(
+        "{s:b, s:o, s:o, s:o, s:o}", "known", s->running_known ? 1 : 0, "digest",
+        text_or_null(s->running_digest), "commit",
+        s->running_known ? json_string(commit) : json_null(), "rev",
+        number_or_null(s->running_known, s->running_rev), "local_rev",
+        number_or_null(s->running_known, s->running_local_rev));
+}
+
+static json_t *
+status_json(const struct engine_status *s)
+{
+    bool up = s->up == FACT_YES;
+
+    return json_pack(
+        "{s:{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:o}, s:o, s:{s:s, s:o, s:o}, "
+        "s:b, s:o}",
+        "haproxy", "up", fact_name(s->up), "version", text_or_null(s->haproxy_version), "pid",
+        number_or_null(up, s->haproxy_pid), "uptime_s", number_or_null(up, s->uptime_s),
+        "connections", number_or_null(up, s->connections), "max_connections",
+        number_or_null(up, s->max_connections), "old_workers", (json_int_t)s->old_workers,
+        "seen_at", time_json(s->seen_at_ms), "running", running_json(s), "serving", "state",
+        fact_name(s->serving), "detail", text_or_null(s->serving_detail), "at",
+        time_json(s->serving_at_ms), "started", s->started ? 1 : 0, "reason",
+        text_or_null(s->reason));
+}
+
+/* Times and counters that always move are no facts. */
+static bool
+same_facts(const struct engine_status *a, const struct engine_status *b)
+{
+    return a->started == b->started && a->up == b->up && a->haproxy_pid == b->haproxy_pid &&
+           a->running_known == b->running_known && a->running_rev == b->running_rev &&
+           a->running_local_rev == b->running_local_rev && a->serving == b->serving &&
+           a->old_workers == b->old_workers &&
+           hash_equal(&a->running_commit, &b->running_commit) &&
+           strcmp(a->haproxy_version, b->haproxy_version) == 0 &&
+           strcmp(a->running_digest, b->running_digest) == 0 &&
+           strcmp(a->serving_detail, b->serving_detail) == 0 &&
+           strcmp(a->reason, b->reason) == 0;
+}
+
+void
+engine_get_status(struct engine *en, struct engine_status *ret)
+{
+    lock_take(&en->lock);
+    *ret = en->status;
+    lock_give(&en->lock);
+}
+
+void
+watcher_look(struct engine *en)
+{
+    struct haproxy_info info;
+    struct engine_status s;
+    bool same;
+
+    lock_take(&en->look_lock);
+    engine_get_status(en, &s);
+    look_at_worker(en, &s, &info);
+    look_at_serving(en, &s);
+    look_at_old_workers(en, &s);
+    look_up(en, &s);
+    lock_take(&en->lock);
+    /* These are not measured here. */
+    s.started = en->status.started;
+    memcpy(s.reason, en->status.reason, sizeof s.reason);
+    same = same_facts(&en->told, &s);
+    en->status = s;
+    en->told = s;
+    lock_give(&en->lock);
+    if (!same) {
+        events_publish(en->events, "status", status_json(&s));
+    }
+    lock_give(&en->look_lock);
+}
+
+/* ---- following the head ---- */
+
+/* Whether a reconcile is due. *ret_quiet: it only repeats one that failed. */
+static bool
+is_due(struct engine *en, bool *ret_quiet)
+{
+    struct follow *f = &en->follow;
+    const struct engine_status *s = &en->status;
+    bool due;
+
+    lock_take(&en->lock);
+    f->down_rounds = s->up == FACT_NO ? f->down_rounds + 1 : 0;
+    due = !f->ok || f->down_rounds >= FOLLOW_DOWN_ROUNDS ||
+          (s->up == FACT_YES && strcmp(s->running_digest, f->digest) != 0);
+    due = due && clock_mono_ms(&clock_system) >= f->next_ms;
+    *ret_quiet = !f->ok;
+    lock_give(&en->lock);
+    return due && atomic_load(&en->applies) == 0;
+}
+
+void
+watcher_run(void *ctx)
+{
+    struct engine *en = ctx;
+
+    while (!engine_stopping(en)) {
+        struct timespec deadline = lock_deadline(en->config->tunables->status_round_ms);
+        bool quiet = false;
+
+        watcher_look(en);
+        if (is_due(en, &quiet)) {
+            reconcile_start(en, quiet);
+        }
+        lock_take(&en->lock);
+        while (!en->stopping && !en->look_now &&
+               lock_wait(&en->changed, &en->lock, &deadline)) {
+        }
+        en->look_now = false;
+        lock_give(&en->lock);
+    }
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lockstepd's side of protocol.h. Blocking, each call with a deadline. */
+#ifndef LOCKSTEP_HELPER_CLIENT_H
+#define LOCKSTEP_HELPER_CLIENT_H
+
+#include "base/arena.h"
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct helper {
+    const char *socket_path;
+    int64_t deadline_ms; /* of one call */
+};
+
+struct helper_check {
+    int exit_status;
+    const char *output; /* in the arena */
+};
+
+struct helper_bind {
+    const char *address;
+    int port;
+};
+
+struct helper_bind_failure {
+    const char *address;
+    int port;
+    const char *reason; /* "Address already in use" */
+    const char *holder; /* "nginx (pid 812)" or "" */
+};
+
+struct helper_load {
+    bool loaded;        /* a new worker runs the current generation */
+    const char *output; /* what HAProxy said when it did not */
+    pid_t worker;
+};
+
+#define HELPER_OLD_WORKERS_MAX 64
+
+struct helper_status {
+    const char *state; /* "running", "stopped", "failed" */
+    pid_t master, worker;
+    int64_t reloads, failed_reloads;
+    int64_t current, good; /* generations; 0 = none */
+    size_t old_worker_count;
+};
+
+/* ERR_UNAVAILABLE: no helper; ERR_TIMEOUT; ERR_DENIED: refused, the message says why. */
+MUST_USE err_t helper_stage(const struct helper *h, int64_t generation, struct arena *a,
+    struct helper_check *ret, struct error *e);
+MUST_USE err_t helper_bind_test(const struct helper *h, const struct helper_bind *binds,
+    size_t count, struct arena *a, struct helper_bind_failure **ret, size_t *ret_count,
+    struct error *e);
+MUST_USE err_t helper_install(const struct helper *h, int64_t generation, struct error *e);
+MUST_USE err_t helper_settle(const struct helper *h, int64_t generation, struct error *e);
+MUST_USE err_t helper_reload(const struct helper *h, struct arena *a, struct helper_load *ret,
+    struct error *e);
+MUST_USE err_t helper_restart(const struct helper *h, struct arena *a,
+    struct helper_load *ret, struct error *e);
+MUST_USE err_t helper_get_status(const struct helper *h, struct arena *a,
+    struct helper_status *ret, struct error *e);
+
+#endif

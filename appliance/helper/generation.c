@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "helper/generation.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/file.h"
+#include "haproxy/span.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MARKER         ".checked"
+#define MARKER_BYTES   16
+#define LIST_MAX_COUNT 100000
+
+void
+generation_name(int64_t n, char out[GENERATION_NAME_BYTES])
+{
+    (void)snprintf(out, GENERATION_NAME_BYTES, "%" PRId64, n);
+}
+
+void
+generation_temporary_name(int64_t n, char out[GENERATION_NAME_BYTES])
+{
+    (void)snprintf(out, GENERATION_NAME_BYTES, ".%" PRId64 ".tmp", n);
+}
+
+static bool
+is_generation(const char *name, int64_t *ret)
+{
+    /* A leading zero would be a second name of the same number. */
+    return name[0] != '0' && span_number(span_of(name), GENERATION_MAX, ret);
+}
+
+static bool
+is_temporary(const char *name)
+{
+    size_t len = strlen(name);
+
+    return len > 5 && name[0] == '.' && strcmp(name + len - 4, ".tmp") == 0;
+}
+
+err_t
+generation_link(int generation_fd, const char *link, int64_t *ret, struct error *e)
+{
+    char target[GENERATION_NAME_BYTES];
+    ssize_t n = readlinkat(generation_fd, link, target, sizeof target - 1);
+
+    if (n < 0 && errno == ENOENT) {
+        *ret = 0;
+        return ERR_OK;
+    }
+    if (n < 0) {
+        return error_errno(e, ERR_CORRUPT, errno, "cannot read the link \"%s\"", link);
+    }
+    target[n] = '\0';
+    if (!is_generation(target, ret)) {
+        return error_set(e, ERR_CORRUPT, "the link \"%s\" names no generation", link);
+    }
+    return ERR_OK;
+}
+
+err_t
+generation_set_link(int generation_fd, const char *link, int64_t n, struct error *e)
+{
+    char name[GENERATION_NAME_BYTES];
+
+    generation_name(n, name);
+    return file_symlink_at(generation_fd, name, link, e);
+}
+
+static err_t
+open_generation(int generation_fd, int64_t n, int *ret_fd, struct error *e)
+{
+    char name[GENERATION_NAME_BYTES];
+    err_t code;
+
+    generation_name(n, name);
+    code = file_open_dir_at(generation_fd, name, ret_fd, e);
+    return code == ERR_NOT_FOUND ? error_set(e, code, "there is no generation %s", name) : code;
+}
+
+err_t
+generation_mark(int generation_fd, int64_t n, int exit_status, struct error *e)
+{
+    CLEANUP(fd_cleanup) int fd = -1;
+    char text[MARKER_BYTES];
+    err_t code = open_generation(generation_fd, n, &fd, e);
+
+    if (code != ERR_OK) {
+        return code;
+    }
+    (void)snprintf(text, sizeof text, "%d\n", exit_status);
+    return file_write_at(fd, MARKER, text, strlen(text), 0640, e);
+}
+
+err_t
+generation_require_checked(int generation_fd, int64_t n, struct error *e)
+{
+    CLEANUP(fd_cleanup) int fd = -1;
+    CLEANUP(buf_fini) struct buf text;
+    err_t code;
+
+    buf_init(&text, MARKER_BYTES);
+    code = open_generation(generation_fd, n, &fd, e);
+    if (code != ERR_OK) {
+        return code;
+    }
+    code = file_read_at(fd, MARKER, &text, e);
+    if (code == ERR_NOT_FOUND) {
+        return error_set(e, ERR_CONFLICT, "generation %" PRId64 " was not checked", n);
+    }
+    if (code == ERR_OK && strcmp(buf_str(&text), "0\n") != 0) {
+        return error_set(e, ERR_CONFLICT, "HAProxy refused generation %" PRId64, n);
+    }
+    return code;
+}
+
+struct list {
+    int64_t *items;
+    size_t count;
+};
+
+static void
+list_cleanup(struct list *l)
+{
+    free(l->items);
+}
+
+static void
+close_dir(DIR **d)
+{
+    if (*d != NULL) {
+        (void)closedir(*d);
+    }
+}
+
+static err_t
+open_listing(int generation_fd, DIR **ret, struct error *e)
+{
+    /* A fresh description: a duplicate would share the position. */
+    int fd = openat(generation_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    *ret = fd >= 0 ? fdopendir(fd) : NULL;
+    if (*ret != NULL) {
+        return ERR_OK;
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return error_errno(e, ERR_IO, errno, "cannot list the generations");
+}
+
+static int
+newest_first(const void *a, const void *b)
+{
+    const int64_t *x = a;
+    const int64_t *y = b;
+
+    return (*x < *y) - (*x > *y);
+}
+
+static err_t
+list_generations(int generation_fd, struct list *l, struct error *e)
+{
+    CLEANUP(close_dir) DIR *d = NULL;
+    err_t code = open_listing(generation_fd, &d, e);
+    const struct dirent *entry;
+    size_t cap = 64;
+
+    if (code != ERR_OK) {
+        return code;
+    }
+    l->items = xmalloc(cap * sizeof *l->items);
+    while ((entry = readdir(d)) != NULL && l->count < LIST_MAX_COUNT) {
+        int64_t n;
+
+        if (!is_generation(entry->d_name, &n)) {
+            continue;
+        }
+        if (l->count == cap) {
+            cap *= 2;
+            l->items = xrealloc(l->items, cap * sizeof *l->items);
+        }
+        l->items[l->count++] = n;
+    }
+    qsort(l->items, l->count, sizeof *l->items, newest_first);
+    return ERR_OK;
+}
+
+err_t
+generation_prune(int generation_fd, struct error *e)
+{
+    CLEANUP(list_cleanup) struct list l = {.items = NULL};
+    int64_t current = 0;
+    int64_t good = 0;
+    size_t kept = 0;
+    err_t code = generation_link(generation_fd, "current", &current, e);
+
+    if (code == ERR_OK) {
+        code = generation_link(generation_fd, "good", &good, e);
+    }
+    if (code == ERR_OK) {
+        code = list_generations(generation_fd, &l, e);
+    }
+    for (size_t i = 0; code == ERR_OK && i < l.count; i++) {
+        char name[GENERATION_NAME_BYTES];
+
+        if (l.items[i] == current || l.items[i] == good) {
+            continue;
+        }
+        if (kept < GENERATION_KEPT) {
+            kept++;
+            continue;
+        }
+        generation_name(l.items[i], name);
+        code = file_remove_tree_at(generation_fd, name, e);
+    }
+    return code;
+}
+
+err_t
+generation_clear_temporary(int generation_fd, struct error *e)
+{
+    CLEANUP(close_dir) DIR *d = NULL;
+    const struct dirent *entry;
+    err_t code = open_listing(generation_fd, &d, e);
+
+    while (code == ERR_OK && (entry = readdir(d)) != NULL) {
+        if (is_temporary(entry->d_name)) {
+            code = file_remove_tree_at(generation_fd, entry->d_name, e);
+        }
+    }
+    return code;
+}

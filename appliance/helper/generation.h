@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The directory <state_dir>/generation: numbered directories and the links "current" and
+ * "good". Root's; lockstepd's group may read it. */
+#ifndef LOCKSTEP_HELPER_GENERATION_H
+#define LOCKSTEP_HELPER_GENERATION_H
+
+#include "base/error.h"
+
+#include <stdint.h>
+
+#define GENERATION_MAX        ((int64_t)9007199254740991) /* 2^53 - 1 */
+#define GENERATION_NAME_BYTES 32
+#define GENERATION_KEPT       5 /* besides current and good */
+
+/* Names of N and of the directory that becomes N. */
+void generation_name(int64_t n, char out[GENERATION_NAME_BYTES]);
+void generation_temporary_name(int64_t n, char out[GENERATION_NAME_BYTES]);
+
+/* The generation that "current" or "good" names, 0 when there is no such link.
+ * ERR_CORRUPT when it names something else. */
+MUST_USE err_t
+generation_link(int generation_fd, const char *link, int64_t *ret, struct error *e);
+MUST_USE err_t
+generation_set_link(int generation_fd, const char *link, int64_t n, struct error *e);
+
+/* Remembers in N the exit status of the check. */
+MUST_USE err_t
+generation_mark(int generation_fd, int64_t n, int exit_status, struct error *e);
+/* ERR_OK when N was checked with exit status 0; ERR_NOT_FOUND, ERR_CONFLICT. */
+MUST_USE err_t generation_require_checked(int generation_fd, int64_t n, struct error *e);
+
+/* Removes all generations but current, good and the newest GENERATION_KEPT others. */
+MUST_USE err_t generation_prune(int generation_fd, struct error *e);
+/* Removes what an interrupted "stage" left. */
+MUST_USE err_t generation_clear_temporary(int generation_fd, struct error *e);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages between lockstepd and lockstep-helper on <run_dir>/helper.sock: one JSON object
+ * a line, one request a connection, then one answer. Requests hold verbs, numbers and
+ * literal addresses: no path, no command. The helper checks SO_PEERCRED.
+ *
+ * {"verb": "stage", "generation": N}   copies <state_dir>/stage/N (made by lockstepd) to
+ *     <state_dir>/generation/N (root's), refusing file names and keywords that it does not
+ *     allow, and runs "haproxy -c" on the copy -> {"ok": true, "exit_status", "output"}
+ * {"verb": "bind-test", "binds": [{"address", "port"}]} -> {"ok": true, "failures":
+ *     [{"address", "port", "reason", "holder"}]}; a port that our own HAProxy holds is free
+ * {"verb": "install", "generation": N} switches <state_dir>/generation/current
+ * {"verb": "settle", "generation": N}  switches <state_dir>/generation/good, prunes old ones
+ * {"verb": "reload"} -> {"ok": true, "loaded": bool, "output", "worker": pid}; writes and
+ *     removes the reload window
+ * {"verb": "restart"} -> the same
+ * {"verb": "status"} -> {"ok": true, "state": "running"|"stopped"|"failed", "master": pid,
+ *     "worker": pid, "reloads", "failed_reloads", "old_workers": [{"pid", "age_s"}],
+ *     "current": N, "good": N}
+ * Any refusal: {"ok": false, "code": name of err_t, "message"}. */
+#ifndef LOCKSTEP_HELPER_PROTOCOL_H
+#define LOCKSTEP_HELPER_PROTOCOL_H
+
+#define HELPER_REQUEST_MAX_BYTES ((size_t)1 << 20)
+#define HELPER_ANSWER_MAX_BYTES ((size_t)1 << 20)
+#define HELPER_OUTPUT_MAX_BYTES ((size_t)256 << 10) /* of haproxy -c */
+
+#endif

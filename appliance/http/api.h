@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the handlers share: JSON of common things, and what several routes do. */
+#ifndef LOCKSTEP_HTTP_API_H
+#define LOCKSTEP_HTTP_API_H
+
+#include "engine/apply.h"
+#include "http/request.h"
+#include "model/change.h"
+
+/* ---- api_json.c ---- */
+
+const char *api_node_name(const struct view *v);
+json_t *api_text_or_null(const char *s); /* null for "" */
+json_t *api_hash(const struct hash *hash);
+json_t *api_time(int64_t wall_ms); /* RFC 3339; null for 0 */
+json_t *api_draft(const struct view *v);
+/* "42@1a2b3c4d" */
+json_t *api_commit_name(const struct commit *c);
+/* The words of "effect" that occur in an array of object diffs, each once. */
+json_t *api_effects(const json_t *objects);
+/* A commit id in a body; false: refused. Absent or null: *ret_given false. */
+bool api_read_hash(struct request *r, const char *key, struct hash *ret, bool *ret_given);
+/* The text "note" of a body: at most 200 bytes, or NULL. False: refused. */
+bool api_read_note(struct request *r, const char **ret);
+
+/* ---- api_apply.c ---- */
+
+/* Starts an apply and answers with its task: 202, or with wait when it has ended, 200. */
+void api_apply(struct request *r, const struct apply_request *q, bool wait);
+void api_draft_reply(struct request *r); /* 200 with the present draft */
+
+/* ---- api_diff.c ---- */
+
+/* Files of a pair: haproxy.cfg of it as text, NULL when it cannot be rendered; then why is in
+ * problems. The caller frees. ERR_INVALID is no failure here. */
+MUST_USE err_t api_render_text(
+    struct request *r, const struct snapshot_pair *pair, struct problems *p, char **ret,
+    struct error *e);
+/* {"objects", "haproxy_cfg", "problems", "effect"} of two pairs. */
+MUST_USE err_t api_diff(
+    struct request *r, const struct snapshot_pair *before, const struct snapshot_pair *after,
+    json_t **ret, struct error *e);
+
+#endif

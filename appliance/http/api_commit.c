@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* History. */
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "engine/edit.h"
+#include "http/api.h"
+#include "http/reply.h"
+#include "routes_gen.h"
+
+#define LIMIT_DEFAULT 100
+#define LIMIT_MAX     1000
+#define REV_MAX       INT64_C(9007199254740991)
+
+void
+http_commit_list(struct request *r)
+{
+    int64_t limit = LIMIT_DEFAULT;
+    int64_t before = 0;
+    struct commit *commits = NULL;
+    json_t *next = NULL;
+    json_t *items;
+    size_t count = 0;
+    struct error e;
+
+    if (!request_number(r, "limit", 1, LIMIT_MAX, &limit) ||
+        !request_number(r, "before", 1, REV_MAX, &before)) {
+        return;
+    }
+    if (edit_commits(r->http->config.engine, before, (size_t)limit + 1, &commits, &count, &e) !=
+        ERR_OK) {
+        reply_error(r, &e, NULL);
+        return;
+    }
+    if (count > (size_t)limit) {
+        count = (size_t)limit;
+        next = json_integer((json_int_t)commits[count - 1].rev);
+    }
+    items = json_array();
+    for (size_t i = 0; i < count; i++) {
+        (void)json_array_append_new(items, commit_to_json(&commits[i]));
+    }
+    free(commits);
+    reply_json(
+        r, 200,
+        json_pack("{s:o, s:o}", "items", items, "next", next != NULL ? next : json_null()));
+}
+
+static bool
+find_commit(struct request *r, const char *spec, struct commit *ret)
+{
+    struct error e;
+
+    if (edit_commit_find(r->http->config.engine, spec, ret, &e) != ERR_OK) {
+        reply_error(r, &e, NULL);
+        return false;
+    }
+    return true;
+}
+
+void
+http_commit_get(struct request *r)
+{
+    struct commit c;
+
+    if (find_commit(r, request_segment(r, "{rev}"), &c)) {
+        reply_json(r, 200, commit_to_json(&c));
+    }
+}
+
+/* ---- what a commit changed ---- */
+
+struct side {
+    struct snapshot *content;
+    json_t *name; /* for the answer */
+};
+
+static bool
+load_side(struct request *r, const struct hash *id, struct side *ret)
+{
+    struct error e;
+
+    if (edit_commit_content(r->http->config.engine, id, &ret->content, &e) != ERR_OK) {
+        reply_error(r, &e, NULL);
+        return false;
+    }
+    return true;
+}
+
+/* The commit's first parent; before the first commit there was nothing but defaults. */
+static bool
+load_parent(struct request *r, const struct commit *c, struct side *ret)
+{
+    struct commit parent;
+    char hex[SHA256_HEX + 1];
+
+    if (c->parent_count == 0) {
+        ret->content = snapshot_initial(SCOPE_SHARED);
+        ret->name = json_string("0");
+        return true;
+    }
+    hash_hex(&c->parents[0], hex);
+    if (!find_commit(r, hex, &parent) || !load_side(r, &parent.id, ret)) {
+        return false;
+    }
+    ret->name = api_commit_name(&parent);
+    return true;
+}
+
+/* from and to of the request; false: refused. */
+static bool
+load_sides(struct request *r, struct side *from, struct side *to)
+{
+    const char *other = request_param(r, "to");
+    struct side *of_commit = other != NULL ? from : to;
+    struct commit c;
+    struct commit second;
+
+    if (!find_commit(r, request_segment(r, "{rev}"), &c) || !load_side(r, &c.id, of_commit)) {
+        return false;
+    }
+    of_commit->name = api_commit_name(&c);
+    if (other == NULL) {
+        return load_parent(r, &c, from);
+    }
+    if (!find_commit(r, other, &second) || !load_side(r, &second.id, to)) {
+        return false;
+    }
+    to->name = api_commit_name(&second);
+    return true;
+}
+
+void
+http_commit_diff(struct request *r)
+{
+    const struct view *v = request_view(r);
+    struct side from = {NULL, NULL};
+    struct side to = {NULL, NULL};
+    json_t *diff = NULL;
+    struct error e;
+
+    if (load_sides(r, &from, &to)) {
+        /* What only this node has is in no commit: it stands still. */
+        struct snapshot_pair before = {from.content, v->now.local};
+        struct snapshot_pair after = {to.content, v->now.local};
+
+        if (api_diff(r, &before, &after, &diff, &e) == ERR_OK) {
+            (void)json_object_set(diff, "from", from.name);
+            (void)json_object_set(diff, "to", to.name);
+            reply_json(r, 200, diff);
+        } else {
+            reply_error(r, &e, NULL);
+        }
+    }
+    snapshot_unref(from.content);
+    snapshot_unref(to.content);
+    json_decref(from.name);
+    json_decref(to.name);
+}
+
+void
+http_commit_restore(struct request *r)
+{
+    static const char *const keys[] = {"apply", "note", NULL};
+    struct apply_request q = {.who = &r->actor};
+    struct problems *p = request_problems(r);
+    struct error e = {.code = ERR_OK};
+    bool apply = false;
+    bool wait;
+
+    if (!request_flag(r, "wait", &wait) || !request_only_keys(r, keys) ||
+        !api_read_note(r, &q.note)) {
+        return;
+    }
+    if (json_opt_bool(r->json, "apply", &apply, &e) != ERR_OK) {
+        reply_error(r, &e, NULL);
+        return;
+    }
+    if (edit_restore(r->http->config.engine, request_segment(r, "{rev}"), &r->actor, p, &e) !=
+        ERR_OK) {
+        reply_error(r, &e, p);
+        return;
+    }
+    if (apply) {
+        api_apply(r, &q, wait);
+    } else {
+        api_draft_reply(r);
+    }
+}

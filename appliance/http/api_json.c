@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/utf8.h"
+#include "engine/problems_json.h"
+#include "http/api.h"
+#include "http/reply.h"
+
+#define FP_HEX    8
+#define NOTE_MAX  200
+#define HASH_TEXT "64 lower-case hexadecimal digits"
+
+const char *
+api_node_name(const struct view *v)
+{
+    return object_text(snapshot_singleton(v->now.local, K_NODE), F_NODE_NAME).s;
+}
+
+json_t *
+api_text_or_null(const char *s)
+{
+    return s[0] != '\0' ? json_foreign_text(s) : json_null();
+}
+
+json_t *
+api_hash(const struct hash *hash)
+{
+    char hex[SHA256_HEX + 1];
+
+    hash_hex(hash, hex);
+    return json_string(hex);
+}
+
+json_t *
+api_time(int64_t wall_ms)
+{
+    char text[CLOCK_TEXT_BYTES];
+
+    if (wall_ms == 0) {
+        return json_null();
+    }
+    clock_format(wall_ms, text);
+    return json_string(text);
+}
+
+json_t *
+api_commit_name(const struct commit *c)
+{
+    char hex[SHA256_HEX + 1];
+    char text[64];
+
+    hash_hex(&c->fp, hex);
+    (void)snprintf(text, sizeof text, "%lld@%.*s", (long long)c->rev, FP_HEX, hex);
+    return json_string(text);
+}
+
+static const char *
+change_name(const struct draft_entry *entry)
+{
+    if (entry->before == NULL) {
+        return "added";
+    }
+    return entry->after == NULL ? "removed" : "changed";
+}
+
+json_t *
+api_draft(const struct view *v)
+{
+    json_t *changes = json_array();
+
+    for (size_t i = 0; i < v->entry_count; i++) {
+        const struct draft_entry *entry = &v->entries[i];
+
+        (void)json_array_append_new(
+            changes,
+            json_pack(
+                "{s:s, s:s, s:s, s:s, s:o, s:o, s:b}", "kind", schema_kind(entry->kind)->name,
+                "id", entry->id, "name", entry->name, "change", change_name(entry), "author",
+                json_foreign_text(entry->author), "at", api_time(entry->at_ms), "conflict",
+                entry->conflict));
+    }
+    return json_pack(
+        "{s:o, s:I, s:I, s:o}", "base", api_hash(&v->head.id), "base_rev",
+        (json_int_t)v->head.rev, "count", (json_int_t)v->entry_count, "changes", changes);
+}
+
+static bool
+has_word(const json_t *list, const char *word)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        if (strcmp(json_string_value(json_array_get(list, i)), word) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+json_t *
+api_effects(const json_t *objects)
+{
+    json_t *all = json_array();
+
+    for (size_t i = 0; i < json_array_size(objects); i++) {
+        const json_t *effect = json_object_get(json_array_get(objects, i), "effect");
+
+        for (size_t k = 0; k < json_array_size(effect); k++) {
+            json_t *word = json_array_get(effect, k);
+
+            if (!has_word(all, json_string_value(word))) {
+                (void)json_array_append(all, word);
+            }
+        }
+    }
+    return all;
+}
+
+static void
+refuse(struct request *r, const char *key, const char *code, const char *message)
+{
+    struct problem where = {.pointer = arena_printf(r->arena, "/%s", key)};
+
+    problems_add(request_problems(r), SEVERITY_ERROR, code, &where, "%s", message);
+    reply_problems(r, r->problems);
+}
+
+bool
+api_read_hash(struct request *r, const char *key, struct hash *ret, bool *ret_given)
+{
+    const char *text = NULL;
+    struct error e;
+
+    if (json_opt_str(r->json, key, &text, &e) != ERR_OK) {
+        reply_error(r, &e, NULL);
+        return false;
+    }
+    if (text != NULL && !hash_from_hex(text, ret)) {
+        refuse(r, key, "pattern", "The id of a commit is " HASH_TEXT ".");
+        return false;
+    }
+    *ret_given = text != NULL;
+    return true;
+}
+
+bool
+api_read_note(struct request *r, const char **ret)
+{
+    const char *text = NULL;
+    struct error e;
+
+    if (json_opt_str(r->json, "note", &text, &e) != ERR_OK) {
+        reply_error(r, &e, NULL);
+        return false;
+    }
+    if (text != NULL && (strlen(text) > NOTE_MAX || utf8_has_control(text, strlen(text), ""))) {
+        refuse(r, "note", "length", "A note is one line of at most 200 bytes.");
+        return false;
+    }
+    *ret = text != NULL && text[0] != '\0' ? text : NULL;
+    return true;
+}

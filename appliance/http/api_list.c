@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The objects of a kind, a page at a time. */
+#include <string.h>
+
+#include "base/json.h"
+#include "http/reply.h"
+#include "routes_gen.h"
+
+#define LIMIT_DEFAULT 100
+#define LIMIT_MAX     1000
+/* A page ends early when it is large: objects may have up to 1 MiB. */
+#define PAGE_BYTES ((size_t)4 << 20)
+#define PAGE_MAX   ((size_t)64 << 20)
+
+static char
+lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* Names are ASCII. */
+static bool
+contains(const char *name, const char *part)
+{
+    size_t len = strlen(part);
+
+    for (; strlen(name) >= len; name++) {
+        size_t i = 0;
+
+        while (i < len && lower(name[i]) == lower(part[i])) {
+            i++;
+        }
+        if (i == len) {
+            return true;
+        }
+        if (*name == '\0') {
+            break;
+        }
+    }
+    return false;
+}
+
+/* Index of the first object whose name is behind after. */
+static size_t
+first_after(const struct object *const *items, size_t count, const char *after)
+{
+    size_t low = 0;
+    size_t high = count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (strcmp(items[middle]->name.s, after) <= 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static void
+put_object(struct buf *out, const struct object *o, const struct object_refs *refs)
+{
+    json_auto_t *json = object_to_json(o, refs);
+
+    json_canonical(json, out);
+}
+
+/* Name of the last object that was written when there are more, or NULL. */
+static const char *
+put_page(struct request *r, int64_t limit, struct buf *out)
+{
+    const struct view *v = request_view(r);
+    struct object_refs refs = snapshot_refs(&v->draft);
+    const char *after = request_param(r, "after");
+    const char *q = request_param(r, "q");
+    const struct object *const *items = NULL;
+    size_t count = snapshot_kind(snapshot_of(&v->draft, r->hit.kind), r->hit.kind, &items);
+    const char *last = NULL;
+
+    for (size_t i = after != NULL ? first_after(items, count, after) : 0; i < count; i++) {
+        if (q != NULL && !contains(items[i]->name.s, q)) {
+            continue;
+        }
+        if (limit == 0 || out->len > PAGE_BYTES) {
+            return last;
+        }
+        buf_puts(out, last != NULL ? "," : "");
+        put_object(out, items[i], &refs);
+        last = items[i]->name.s;
+        limit--;
+    }
+    return NULL;
+}
+
+void
+http_object_list(struct request *r)
+{
+    int64_t limit = LIMIT_DEFAULT;
+    const char *next;
+    struct buf out;
+    struct error e;
+
+    if (!request_number(r, "limit", 1, LIMIT_MAX, &limit)) {
+        return;
+    }
+    buf_init(&out, PAGE_MAX);
+    buf_puts(&out, "{\"items\":[");
+    next = put_page(r, limit, &out);
+    buf_puts(&out, "],\"next\":");
+    if (next != NULL) {
+        json_auto_t *name = json_string(next);
+
+        json_canonical(name, &out);
+    } else {
+        buf_puts(&out, "null");
+    }
+    buf_puts(&out, "}");
+    if (buf_status(&out, &e) == ERR_OK) {
+        reply_text(r, 200, "application/json", &out);
+    } else {
+        reply_busy(r, &e);
+    }
+    buf_fini(&out);
+}

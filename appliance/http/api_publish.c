@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Publishing a URL, and taking it back. */
+#include "base/json.h"
+#include "base/x509.h"
+#include "engine/edit.h"
+#include "engine/problems_json.h"
+#include "http/api.h"
+#include "http/reply.h"
+#include "http/wait.h"
+#include "model/diff.h"
+#include "model/publish.h"
+#include "routes_gen.h"
+
+#define PLACEHOLDER_DAYS 730
+#define TRIES            3
+
+struct publish {
+    json_t *request; /* what the model reads */
+    bool plan, wait, apply;
+    const char *note;
+    const struct snapshot_pair *base;
+    struct change_set set;
+    const char *service;
+    struct snapshot *shared, *local; /* what base becomes */
+};
+
+static void
+publish_fini(struct publish *x)
+{
+    json_decref(x->request);
+    change_set_fini(&x->set);
+    snapshot_unref(x->shared);
+    snapshot_unref(x->local);
+}
+
+/* ---- answers ---- */
+
+static json_t *
+result_json(const struct request *r, const struct publish *x)
+{
+    struct snapshot_pair after = {x->shared, x->local};
+
+    return json_pack(
+        "{s:s, s:b, s:o, s:n, s:o, s:n}", "service", x->service, "planned", x->plan, "objects",
+        diff_objects(x->base, &after), "diff", "problems", problems_json(r->problems), "task");
+}
+
+static void
+answer_task(struct request *r, json_t *task, bool ended)
+{
+    json_t *result = r->kept;
+
+    r->kept = NULL;
+    (void)json_object_set_new(result, "task", task);
+    reply_json(r, ended ? 200 : 202, result);
+    if (!ended) {
+        reply_header(
+            r, "Location",
+            arena_printf(r->arena, "/api/v1/tasks/%lld", (long long)r->wait_task));
+    }
+}
+
+static void
+reply_plan(struct request *r, const struct publish *x)
+{
+    struct snapshot_pair after = {x->shared, x->local};
+    json_t *result = result_json(r, x);
+    json_t *diff = NULL;
+    struct error e;
+
+    if (api_diff(r, x->base, &after, &diff, &e) != ERR_OK) {
+        json_decref(result);
+        reply_error(r, &e, NULL);
+        return;
+    }
+    (void)json_object_set_new(diff, "from", json_string(x->apply ? "head" : "draft"));
+    (void)json_object_set_new(diff, "to", json_string("plan"));
+    (void)json_object_set_new(result, "diff", diff);
+    reply_json(r, 200, result);
+}
+
+/* ---- publishing ---- */
+
+static err_t
+make_placeholder(
+    void *ctx, const char *const *names, struct buf *chain, struct buf *key, struct error *e)
+{
+    const struct request *r = ctx;
+    int64_t now_s = clock_wall_ms(r->http->config.clock) / 1000;
+
+    return x509_selfsigned(names, now_s, PLACEHOLDER_DAYS, chain, key, e);
+}
+
+static bool
+read_request(struct request *r, struct publish *x)
+{
+    struct error e;
+
+    if (!request_flag(r, "plan", &x->plan) || !request_flag(r, "wait", &x->wait) ||
+        !api_read_note(r, &x->note)) {
+        return false;
+    }
+    if (json_opt_bool(r->json, "apply", &x->apply, &e) != ERR_OK) {
+        reply_error(r, &e, NULL);
+        return false;
+    }
+    x->request = json_copy(r->json);
+    (void)json_object_del(x->request, "apply");
+    (void)json_object_del(x->request, "note");
+    return true;
+}
+
+/* The plan is made outside the engine's thread: what it found must still be so when it is
+ * carried out. */
+static void
+expect_present(struct publish *x)
+{
+    for (size_t i = 0; i < x->set.count; i++) {
+        struct change *op = &x->set.items[i];
+        const struct object *o =
+            op->op != CHANGE_CREATE && op->name != NULL
+                ? snapshot_by_name(snapshot_of(x->base, op->kind), op->kind, op->name)
+                : NULL;
+
+        op->if_match = o != NULL ? &o->objhash : NULL;
+    }
+}
+
+/* Operations, and what they would make. ERR_INVALID with problems. */
+static err_t
+make_plan(struct request *r, struct publish *x, struct error *e)
+{
+    struct problems *p = request_problems(r);
+    const struct view *v = request_fresh_view(r);
+    struct publish_input in = {
+        .now_s = clock_wall_ms(r->http->config.clock) / 1000,
+        .tools = {make_placeholder, r},
+    };
+
+    x->base = x->apply ? &v->now : &v->draft;
+    in.now = x->base;
+    publish_plan(x->request, &in, r->arena, &x->set, &x->service, p);
+    if (p->errors > 0 || x->service == NULL) {
+        return error_set(e, ERR_INVALID, "%s", "");
+    }
+    expect_present(x);
+    if (x->apply || x->set.count == 0) {
+        return change_apply(&x->set, x->base, &x->shared, &x->local, p, e);
+    }
+    return edit_try(r->http->config.engine, &x->set, &x->shared, &x->local, p, e);
+}
+
+static void
+start_apply(struct request *r, struct publish *x)
+{
+    struct engine *en = r->http->config.engine;
+    struct apply_request q = {.who = &r->actor, .note = x->note, .ops = &x->set};
+    struct problems *p = request_problems(r);
+    struct error e = {.code = ERR_OK};
+    int64_t task = 0;
+
+    if (apply_start(en, &q, &task, p, &e) != ERR_OK) {
+        reply_error(r, &e, p);
+        return;
+    }
+    r->kept = result_json(r, x);
+    if (x->wait) {
+        wait_for_task(r, task, answer_task);
+        return;
+    }
+    r->wait_task = task;
+    answer_task(r, task_json(engine_tasks(en), task), false);
+}
+
+/* False: refused because the draft moved since the plan was made. */
+static bool
+edit_as_planned(struct request *r, struct publish *x, bool last_try)
+{
+    struct problems *p = request_problems(r);
+    struct error e = {.code = ERR_OK};
+
+    if (x->set.count > 0 &&
+        edit_draft(r->http->config.engine, &x->set, &r->actor, p, &e) != ERR_OK) {
+        if (!last_try && (e.code == ERR_STALE || e.code == ERR_CONFLICT)) {
+            return false;
+        }
+        reply_error(r, &e, p);
+        return true;
+    }
+    reply_json(r, 200, result_json(r, x));
+    return true;
+}
+
+/* One try; false: again, on the draft as it is by then. */
+static bool
+publish(struct request *r, bool last_try)
+{
+    struct publish x = {.plan = false};
+    struct error e = {.code = ERR_OK};
+    bool done = true;
+
+    change_set_init(&x.set);
+    problems_init(request_problems(r), r->arena);
+    if (!read_request(r, &x)) {
+        publish_fini(&x);
+        return true;
+    }
+    if (make_plan(r, &x, &e) != ERR_OK) {
+        reply_error(r, &e, r->problems);
+    } else if (x.plan) {
+        reply_plan(r, &x);
+    } else if (x.apply) {
+        start_apply(r, &x);
+    } else {
+        done = edit_as_planned(r, &x, last_try);
+    }
+    publish_fini(&x);
+    return done;
+}
+
+void
+http_publish_create(struct request *r)
+{
+    for (int i = 1; i <= TRIES; i++) {
+        if (publish(r, i == TRIES)) {
+            return;
+        }
+    }
+}
+
+/* On the engine's thread: nothing comes between the plan and the edit. */
+void
+http_publish_delete(struct request *r)
+{
+    const struct view *v = request_fresh_view(r);
+    struct publish x = {.service = request_segment(r, "{service}"), .base = &v->draft};
+    struct problems *p = request_problems(r);
+    struct error e = {.code = ERR_OK};
+    err_t code;
+
+    change_set_init(&x.set);
+    code = publish_remove_plan(x.service, x.base, r->arena, &x.set, &e);
+    if (code == ERR_OK) {
+        code = edit_try(r->http->config.engine, &x.set, &x.shared, &x.local, p, &e);
+    }
+    if (code == ERR_OK) {
+        code = edit_draft(r->http->config.engine, &x.set, &r->actor, p, &e);
+    }
+    if (code == ERR_OK) {
+        reply_json(r, 200, result_json(r, &x));
+    } else {
+        reply_error(r, &e, p);
+    }
+    publish_fini(&x);
+}

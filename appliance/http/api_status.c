@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether the daemon lives, what the node stores, runs and serves, and its documents. */
+#include <string.h>
+
+#include "engine/edit.h"
+#include "http/api.h"
+#include "http/reply.h"
+#include "routes_gen.h"
+#include "version_gen.h"
+
+void
+http_health_get(struct request *r)
+{
+    reply_json(r, 200, json_pack("{s:s}", "status", "ok"));
+}
+
+/* NULL: fit to serve. */
+static const char *
+not_ready(const struct engine_status *s)
+{
+    if (!s->started) {
+        return s->reason[0] != '\0' ? s->reason : "the node is starting";
+    }
+    if (s->up != FACT_YES) {
+        return "HAProxy does not answer on its admin socket";
+    }
+    if (s->serving != FACT_YES) {
+        return s->serving_detail[0] != '\0' ? s->serving_detail
+                                            : "no request to HAProxy was answered yet";
+    }
+    return NULL;
+}
+
+void
+http_ready_get(struct request *r)
+{
+    struct engine_status s;
+    const char *reason;
+
+    engine_get_status(r->http->config.engine, &s);
+    reason = not_ready(&s);
+    if (reason == NULL) {
+        reply_json(r, 200, json_pack("{s:b}", "ready", 1));
+    } else {
+        reply_problem(r, 503, error_name(ERR_UNAVAILABLE), "%s", reason);
+        reply_retry_after(r, REPLY_BUSY_S);
+    }
+}
+
+static const char *
+fact_name(enum fact f)
+{
+    static const char *const names[] = {
+        [FACT_UNKNOWN] = "unknown", [FACT_YES] = "yes", [FACT_NO] = "no"};
+
+    return names[f];
+}
+
+static json_t *
+number_if(bool known, int64_t n)
+{
+    return known ? json_integer((json_int_t)n) : json_null();
+}
+
+static json_t *
+haproxy_json(const struct engine_status *s)
+{
+    bool up = s->up == FACT_YES;
+
+    return json_pack(
+        "{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "up", fact_name(s->up), "version",
+        api_text_or_null(s->haproxy_version), "pid", number_if(up, s->haproxy_pid), "uptime_s",
+        number_if(up, s->uptime_s), "connections", number_if(up, s->connections),
+        "max_connections", number_if(up, s->max_connections), "old_workers",
+        (json_int_t)s->old_workers, "seen_at", api_time(s->seen_at_ms));
+}
+
+static json_t *
+running_json(const struct engine_status *s)
+{
+    bool known = s->running_known;
+
+    return json_pack(
+        "{s:b, s:o, s:o, s:o, s:o}", "known", known, "digest",
+        api_text_or_null(s->running_digest), "commit",
+        known ? api_hash(&s->running_commit) : json_null(), "rev",
+        number_if(known, s->running_rev), "local_rev", number_if(known, s->running_local_rev));
+}
+
+static json_t *
+draft_json(const struct view *v)
+{
+    json_int_t conflicts = 0;
+
+    for (size_t i = 0; i < v->entry_count; i++) {
+        conflicts += v->entries[i].conflict ? 1 : 0;
+    }
+    return json_pack("{s:I, s:I}", "count", (json_int_t)v->entry_count, "conflicts", conflicts);
+}
+
+void
+http_status_get(struct request *r)
+{
+    const struct view *v = request_view(r);
+    struct engine_status s;
+
+    engine_get_status(r->http->config.engine, &s);
+    reply_json(
+        r, 200,
+        json_pack(
+            "{s:s, s:s, s:i, s:o, s:I, s:o, s:o, s:o, s:{s:s, s:o, s:o}, s:b, s:o}", "node",
+            api_node_name(v), "release", LOCKSTEP_VERSION, "schema_version", SCHEMA_VERSION,
+            "head", commit_to_json(&v->head), "local_rev", (json_int_t)v->local_rev, "draft",
+            draft_json(v), "haproxy", haproxy_json(&s), "running", running_json(&s), "serving",
+            "state", fact_name(s.serving), "detail", api_text_or_null(s.serving_detail), "at",
+            api_time(s.serving_at_ms), "started", s.started, "reason",
+            api_text_or_null(s.reason)));
+}
+
+void
+http_schema_get(struct request *r)
+{
+    reply_document(r, &r->http->schema);
+}
+
+void
+http_openapi_get(struct request *r)
+{
+    reply_document(r, &r->http->openapi);
+}
+
+void
+http_verify_get(struct request *r)
+{
+    int64_t checked = 0;
+    struct error e;
+
+    if (edit_verify(r->http->config.engine, &checked, &e) != ERR_OK) {
+        /* Before the first apply there are no files to compare. */
+        e.code = e.code == ERR_NOT_FOUND ? ERR_UNAVAILABLE : e.code;
+        reply_error(r, &e, NULL);
+        return;
+    }
+    reply_json(r, 200, json_pack("{s:b, s:I}", "ok", 1, "checked", (json_int_t)checked));
+}

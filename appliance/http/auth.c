@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/auth.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/crypt.h"
+#include "base/x509.h"
+#include "http/reply.h"
+
+#define COOKIE_PREFIX    "lockstep_session_"
+#define COOKIE_HEX       8
+#define CREDENTIAL_BYTES 128
+#define KEY_ARENA_BYTES  4096
+
+void
+auth_name_cookie(struct http *h)
+{
+    const char *pem = h->config.cert_pem;
+    char hex[SHA256_HEX + 1];
+    struct x509_info info;
+
+    if (pem != NULL && x509_read(pem, strlen(pem), &info, NULL) == ERR_OK) {
+        memcpy(hex, info.fingerprint_hex, sizeof hex);
+    } else {
+        struct hash hash = sha256(&h->port, sizeof h->port);
+
+        hash_hex(&hash, hex);
+    }
+    (void)snprintf(
+        h->cookie_name, sizeof h->cookie_name, COOKIE_PREFIX "%.*s", COOKIE_HEX, hex);
+}
+
+void
+auth_set_cookie(struct request *r, const char *token)
+{
+    reply_header(
+        r, "Set-Cookie",
+        arena_printf(
+            r->arena, "%s=%s; Path=/; HttpOnly; SameSite=Strict%s%s", r->http->cookie_name,
+            token != NULL ? token : "", r->http->tls ? "; Secure" : "",
+            token != NULL ? "" : "; Max-Age=0"));
+}
+
+static bool
+is_credential(const char *s, size_t len)
+{
+    return len > 0 && len <= CREDENTIAL_BYTES &&
+           strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") >= len;
+}
+
+bool
+auth_still_good(const struct request *r)
+{
+    struct engine *en = r->http->config.engine;
+    /* Not that of the request: a stream asks again and again. */
+    CLEANUP(arena_cleanup) struct arena *arena = NULL;
+    struct session session;
+    const char *name;
+    bool good;
+
+    if (r->caller == CALLER_KEY) {
+        arena = arena_new(KEY_ARENA_BYTES);
+        return account_key(en, r->credential, arena, &name, NULL) == ERR_OK;
+    }
+    good = account_session(en, r->credential, &session, NULL) == ERR_OK;
+    crypt_wipe(&session, sizeof session);
+    return good;
+}
+
+static bool
+known(struct request *r)
+{
+    struct engine *en = r->http->config.engine;
+
+    if (r->caller == CALLER_KEY) {
+        return account_key(en, r->credential, r->arena, &r->key_name, NULL) == ERR_OK;
+    }
+    return account_session(en, r->credential, &r->session, NULL) == ERR_OK;
+}
+
+/* Exactly one of the two, and one of which the engine knows. */
+static bool
+identify(struct request *r)
+{
+    const char *key = header_bearer(&r->header);
+    size_t len = key != NULL ? strlen(key) : 0;
+    size_t cookie_len = 0;
+    const char *cookie = header_cookie(&r->header, r->http->cookie_name, &cookie_len);
+
+    if (r->header.authorization != NULL && cookie != NULL) {
+        reply_problem(r, 400, "two_credentials", "the request has both a session and a key");
+        return false;
+    }
+    if (cookie != NULL) {
+        key = cookie;
+        len = cookie_len;
+    }
+    if (key == NULL || !is_credential(key, len)) {
+        reply_problem(
+            r, 401, "unauthorized",
+            "sign in, or send an automation key (Authorization: Bearer)");
+        return false;
+    }
+    r->caller = cookie != NULL ? CALLER_ADMIN : CALLER_KEY;
+    r->credential = arena_memdup0(r->arena, key, len);
+    if (!known(r)) {
+        reply_problem(
+            r, 401, "unauthorized", "%s",
+            r->caller == CALLER_KEY ? "there is no such automation key"
+                                    : "the session has ended: sign in again");
+        return false;
+    }
+    r->actor.name = r->caller == CALLER_KEY
+                        ? arena_printf(r->arena, "key %s", r->key_name)
+                        : arena_printf(r->arena, "admin %s", r->session.admin);
+    return true;
+}
+
+/* Another page can make a browser send the cookie, but not this header. */
+static bool
+csrf_fits(const struct request *r)
+{
+    const char *sent = r->header.csrf;
+    const char *wanted = r->session.csrf;
+
+    return sent != NULL && strlen(sent) == strlen(wanted) &&
+           crypt_equal(sent, wanted, strlen(wanted));
+}
+
+bool
+auth_check(struct request *r)
+{
+    switch (r->route->permission) {
+    case PERMISSION_NONE: return true;
+    case PERMISSION_SETUP:
+        if (account_configured(r->http->config.engine)) {
+            reply_problem(r, 409, "conflict", "the node has an administrator already");
+            return false;
+        }
+        return true;
+    case PERMISSION_SIGNED_IN:
+    case PERMISSION_EDIT: break;
+    }
+    if (!identify(r)) {
+        return false;
+    }
+    if (r->caller == CALLER_ADMIN && r->route->method != METHOD_GET && !csrf_fits(r)) {
+        reply_problem(
+            r, 403, "csrf", "the header Lockstep-CSRF is missing or not that of the session");
+        return false;
+    }
+    return true;
+}

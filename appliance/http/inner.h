@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of the server share; only for this folder. */
+#ifndef LOCKSTEP_HTTP_INNER_H
+#define LOCKSTEP_HTTP_INNER_H
+
+#include <pthread.h>
+
+#include <microhttpd.h>
+
+#include "engine/account.h"
+#include "engine/engine.h"
+#include "http/connection.h"
+#include "http/pulse.h"
+#include "http/server.h"
+
+#define HTTP_MAGIC        0x4c687474u
+#define HTTP_COOKIE_BYTES 32
+#define HTTP_INSTANCE_HEX 16
+
+/* Bodies of requests being received or worked on, all together. */
+#define HTTP_BODIES_MAX ((size_t)128 << 20)
+
+struct stream;
+struct request;
+
+/* A text that is the same as long as the program runs. */
+struct http_document {
+    const char *text;
+    size_t bytes;
+    char etag[24]; /* with its quotes */
+};
+
+struct http {
+    unsigned magic;
+    struct http_config config;
+    struct MHD_Daemon *daemon;
+    int listen_fd, port;
+    bool tls;
+    /* Cookies ignore the port: nodes behind one host name must not overwrite each other's
+     * session, so the name has digits of the node's certificate. */
+    char cookie_name[HTTP_COOKIE_BYTES];
+    char instance[HTTP_INSTANCE_HEX + 1]; /* another one after each start */
+    struct http_document schema, openapi;
+    struct connections connections;
+    struct pulse *pulse;
+    _Atomic size_t body_bytes;
+
+    /* dispatch.c: requests that are being worked on outside libmicrohttpd's threads. */
+    pthread_mutex_t work_lock;
+    pthread_cond_t work_done;
+    size_t working;
+    bool closing;
+
+    /* wait.c: requests that wait for a task to end. */
+    pthread_mutex_t wait_lock;
+    struct request *waiting;
+
+    /* stream.c */
+    pthread_mutex_t stream_lock;
+    struct stream *streams;
+    size_t stream_count;
+    bool streams_closed;
+};
+
+int64_t http_now_ms(const struct http *h); /* monotonic */
+
+#endif

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/change.h"
+#include "model/change_parts.h"
+#include "model/object_build.h"
+
+/* ---- bodies ---- */
+
+/* Moves the fields that only the product sets out of body. */
+static void
+split_product(struct target *t, json_t *body)
+{
+    const struct schema_kind *k = schema_kind(t->kind);
+
+    for (uint32_t i = 0; i < k->field_count; i++) {
+        const char *name = k->fields[i].name;
+        json_t *value = json_object_get(body, name);
+
+        if (!k->fields[i].read_only || value == NULL) {
+            continue;
+        }
+        if (t->product == NULL) {
+            t->product = json_object();
+        }
+        json_object_set(t->product, name, value);
+        (void)json_object_del(body, name);
+    }
+}
+
+/* A key with null is gone after a merge; for a secret that would mean to keep it. */
+static void
+merge_body(json_t *body, const json_t *patch, const struct schema_kind *k)
+{
+    object_merge(body, patch);
+    for (uint32_t i = 0; i < k->field_count; i++) {
+        const char *name = k->fields[i].name;
+
+        if (k->fields[i].secret && json_is_null(json_object_get(patch, name))) {
+            json_object_set_new(body, name, json_null());
+        }
+    }
+}
+
+static void
+shape_body(struct apply *a, size_t i, const struct object_refs *refs)
+{
+    const struct change *op = &a->set->items[i];
+    struct target *t = a->owner[i];
+    json_auto_t *given = NULL;
+
+    if (t->deleted) {
+        return;
+    }
+    /* Shallow: values are only replaced as a whole. */
+    given = json_copy(op->body);
+    if (op->by_product) {
+        split_product(t, given);
+    }
+    if (op->op == CHANGE_MERGE) {
+        if (t->body == NULL) {
+            t->body = object_to_json(t->base, refs);
+        }
+        merge_body(t->body, given, schema_kind(t->kind));
+    } else {
+        json_decref(t->body);
+        t->body = TAKE(given);
+    }
+    if (json_object_get(t->body, "name") == NULL && t->name != NULL) {
+        json_object_set_new(t->body, "name", json_string(t->name));
+    }
+}
+
+/* Adds what the product gives to what the caller gives. */
+static void
+add_product(struct apply *a, struct target *t)
+{
+    struct object *with = NULL;
+    struct error e;
+
+    if (t->product == NULL || t->object == NULL) {
+        return;
+    }
+    if (object_with(t->object, t->product, &with, &e) != ERR_OK) {
+        struct problem where = {.kind = schema_kind(t->kind)->name, .name = t->name};
+
+        problems_add(a->p, SEVERITY_ERROR, "format", &where, "%s", e.msg);
+        return;
+    }
+    object_unref(t->object);
+    t->object = with;
+}
+
+static void
+parse_targets(struct apply *a)
+{
+    struct object_refs refs = change_refs_after(a);
+    size_t errors_before = a->p->errors;
+    size_t count_before = a->p->count;
+
+    for (size_t i = 0; i < a->set->count; i++) {
+        shape_body(a, i, &refs);
+    }
+    for (size_t i = 0; i < a->target_count; i++) {
+        struct target *t = &a->targets[i];
+
+        if (!t->deleted) {
+            t->object = object_parse(t->kind, t->id, t->body, t->base, &refs, a->p);
+            add_product(a, t);
+        }
+    }
+    if (a->p->count > count_before) {
+        const struct problem *first = &a->p->items[count_before];
+
+        a->code = error_set(
+            a->e, ERR_INVALID, "%s \"%s\" %s: %s", first->kind,
+            first->name != NULL ? first->name : "", first->pointer, first->message);
+    } else if (a->p->errors != errors_before) {
+        a->code = error_set(a->e, ERR_INVALID, "there are too many problems");
+    }
+}
+
+/* ---- result ---- */
+
+struct user {
+    struct apply *a;
+    const struct object *object;
+};
+
+static void
+note_use(void *ctx, enum kind kind, const char *id, const char *pointer)
+{
+    struct user *u = ctx;
+    const struct target *t = change_target_of_id(u->a, kind, id);
+    const char *user_kind = schema_kind(u->object->kind)->name;
+    const char *user_name = u->object->name.s;
+    struct problem where = {.kind = user_kind, .name = user_name, .pointer = pointer};
+
+    if (t != NULL && t->deleted) {
+        problems_add(
+            u->a->p, SEVERITY_ERROR, "in_use", &where,
+            "The %s \"%s\" uses the %s \"%s\": take it out there first.", user_kind, user_name,
+            schema_kind(kind)->name, t->base->name.s);
+        change_fault(u->a, t->op, ERR_CONFLICT, "is in use and cannot be deleted");
+    }
+}
+
+/* True when objects of kind k can refer to one of the kinds in the bit set. */
+static bool
+can_refer(enum kind k, uint64_t kinds)
+{
+    const struct schema_kind *s = schema_kind(k);
+
+    for (uint32_t i = 0; i < s->field_count; i++) {
+        const struct schema_field *f = &s->fields[i];
+
+        if (f->type == FT_REF && (kinds >> f->ref_kind & 1u) != 0) {
+            return true;
+        }
+        for (uint32_t j = 0; j < f->field_count; j++) {
+            if (f->fields[j].type == FT_REF && (kinds >> f->fields[j].ref_kind & 1u) != 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Nothing that is left may refer to what was deleted. */
+static void
+check_use(struct apply *a, const struct snapshot_pair *after)
+{
+    uint64_t deleted = 0;
+
+    _Static_assert(KIND_COUNT <= 64, "a bit per kind");
+    for (size_t i = 0; i < a->by_id_count; i++) {
+        if (a->by_id[i]->deleted) {
+            deleted |= (uint64_t)1 << a->by_id[i]->kind;
+        }
+    }
+    for (unsigned k = 0; k < KIND_COUNT; k++) {
+        const struct snapshot *s = snapshot_of(after, (enum kind)k);
+        const struct object *const *objects;
+        size_t count;
+
+        if (s == NULL || !can_refer((enum kind)k, deleted)) {
+            continue;
+        }
+        count = snapshot_kind(s, (enum kind)k, &objects);
+        for (size_t i = 0; i < count; i++) {
+            struct user u = {a, objects[i]};
+
+            object_each_ref(objects[i], note_use, &u);
+        }
+    }
+}
+
+/* A new reference: what from became, or from itself when nothing changed. */
+static struct snapshot *
+build(struct apply *a, enum scope scope, const struct snapshot *from)
+{
+    struct snapshot_edit *x = NULL;
+    struct snapshot *to = NULL;
+    err_t code;
+
+    for (size_t i = 0; i < a->target_count; i++) {
+        struct target *t = &a->targets[i];
+        bool same = t->base != NULL && t->object != NULL &&
+                    hash_equal(&t->base->objhash, &t->object->objhash);
+
+        if (schema_kind(t->kind)->scope != scope || same ||
+            (t->object == NULL && t->base == NULL)) {
+            continue;
+        }
+        if (x == NULL) {
+            x = snapshot_edit_new(from);
+        }
+        if (t->object != NULL) {
+            snapshot_edit_put(x, TAKE(t->object));
+        } else {
+            snapshot_edit_remove(x, t->kind, t->id);
+        }
+    }
+    if (x == NULL) {
+        return from != NULL ? snapshot_ref(from) : NULL;
+    }
+    code = snapshot_seal(x, &to, NULL);
+    /* Names were checked before. */
+    ASSERT(code == ERR_OK);
+    return to;
+}
+
+static void
+apply_fini(struct apply *a)
+{
+    for (size_t i = 0; i < a->target_count; i++) {
+        json_decref(a->targets[i].body);
+        json_decref(a->targets[i].product);
+        object_unref(a->targets[i].object);
+    }
+    free(a->targets);
+    free(a->owner);
+    free(a->by_name);
+    free(a->by_id);
+}
+
+err_t
+change_apply(
+    const struct change_set *c, const struct snapshot_pair *now, struct snapshot **ret_shared,
+    struct snapshot **ret_local, struct problems *p, struct error *e)
+{
+    CLEANUP(apply_fini) struct apply a = {.set = c, .now = now, .p = p, .e = e};
+    CLEANUP(snapshot_cleanup) struct snapshot *shared = NULL;
+    CLEANUP(snapshot_cleanup) struct snapshot *local = NULL;
+
+    a.targets = xcalloc(c->count, sizeof *a.targets);
+    a.owner = xcalloc(c->count, sizeof *a.owner);
+    a.by_name = xcalloc(c->count, sizeof *a.by_name);
+    a.by_id = xcalloc(c->count, sizeof *a.by_id);
+    change_find_targets(&a);
+    if (a.code == ERR_OK) {
+        parse_targets(&a);
+    }
+    if (a.code == ERR_OK) {
+        shared = build(&a, SCOPE_SHARED, now->shared);
+        local = build(&a, SCOPE_LOCAL, now->local);
+        check_use(&a, &(struct snapshot_pair){shared, local});
+    }
+    if (a.code == ERR_OK) {
+        *ret_shared = TAKE(shared);
+        *ret_local = TAKE(local);
+    }
+    return a.code;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One object: immutable, reference counted, its fields parsed once. Pure.
+ *
+ * Identity is (kind, id); id is 16 lower-case hex digits made by the node where the object
+ * was created (a singleton's is its kind's name). Names are unique within a kind and may
+ * change; references between objects hold ids, so a rename touches one object. At the API
+ * references are names: object_parse translates them by a resolver and object_to_json back.
+ *
+ * canonical form: JSON of all fields of the schema (defaults written out), sorted keys, no
+ * insignificant space; references as ids; unordered lists sorted; secrets in clear.
+ * objhash = SHA-256 of those bytes. */
+#ifndef LOCKSTEP_MODEL_OBJECT_H
+#define LOCKSTEP_MODEL_OBJECT_H
+
+#include <jansson.h>
+
+#include "base/crypt.h"
+#include "model/problems.h"
+#include "model/value.h"
+
+#define OBJECT_ID_BYTES 24 /* with the final NUL; longest is a singleton's kind name */
+
+struct object {
+    unsigned magic;
+    _Atomic unsigned refs;
+    enum kind kind;
+    char id[OBJECT_ID_BYTES];
+    struct text name;
+    struct hash objhash;
+    const char *canonical; /* bytes that objhash covers */
+    uint32_t canonical_len;
+    const struct value *fields; /* [schema_kind(kind)->field_count] */
+};
+
+/* Translates references. by_name: *ret_id of the object of that kind and name, or NULL.
+ * by_id: its name, or NULL. */
+struct object_refs {
+    const char *(*id_of_name)(void *ctx, enum kind kind, const char *name);
+    const char *(*name_of_id)(void *ctx, enum kind kind, const char *id);
+    void *ctx;
+};
+
+/* From what a caller sent: checks form, types, ranges, unknown fields (all problems are
+ * added, with pointers), fills defaults, normalises, translates references from names by
+ * refs (an unknown name is a problem "no_such_object"). base (may be NULL): the present
+ * object, whose secrets are kept where the caller gave none and whose read-only fields are
+ * kept. NULL when p got an error. */
+struct object *object_parse(
+    enum kind kind, const char *id, const json_t *body, const struct object *base,
+    const struct object_refs *refs, struct problems *problems);
+/* From canonical bytes (database, peers): the same checks of form, references are ids and
+ * are not resolved. The bytes must be the canonical form exactly, else ERR_CORRUPT. */
+MUST_USE err_t object_from_canonical(
+    enum kind kind, const char *id, const char *bytes, size_t len, struct object **ret,
+    struct error *e);
+/* For the API: references as names, secrets replaced by {"set": true|false}, plus "id" and
+ * "kind". New reference to a json_t. */
+json_t *object_to_json(const struct object *o, const struct object_refs *refs);
+/* A copy with fields set by the product itself (read-only and secret ones): patch is a JSON
+ * object in canonical terms (references as ids), merged per RFC 7396. */
+MUST_USE err_t
+object_with(const struct object *o, const json_t *patch, struct object **ret, struct error *e);
+/* Default object of a singleton. */
+struct object *object_singleton(enum kind kind);
+
+struct object *object_ref(const struct object *o);
+void object_unref(const struct object *o); /* NULL is allowed */
+void object_new_id(char ret[OBJECT_ID_BYTES]);
+
+/* Readers; the field must be of that type (asserted) and not null. */
+int64_t object_int(const struct object *o, unsigned field); /* FT_INT, FT_ENUM index */
+bool object_bool(const struct object *o, unsigned field);
+struct text object_text(const struct object *o, unsigned field); /* FT_TEXT, FT_REF (id) */
+const struct value *object_value(const struct object *o, unsigned field);
+
+/* Calls fn for every reference the object holds (also inside records). */
+typedef void (*object_ref_fn)(void *ctx, enum kind kind, const char *id, const char *pointer);
+void object_each_ref(const struct object *o, object_ref_fn fn, void *ctx);
+
+/* Union of EFFECT_* of the fields in which a and b differ; either may be NULL (all fields).
+ * For kinds whose object is created or deleted this is the union over all its fields. */
+unsigned object_effect(const struct object *a, const struct object *b);
+
+#endif

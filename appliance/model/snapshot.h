@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An immutable set of objects of one container, sorted by kind and name, and by kind and
+ * id. Reference counted; an edit copies the arrays and one object. Pure. */
+#ifndef LOCKSTEP_MODEL_SNAPSHOT_H
+#define LOCKSTEP_MODEL_SNAPSHOT_H
+
+#include "model/object.h"
+
+struct snapshot;
+
+/* Empty container of a scope: its singletons with their defaults. */
+struct snapshot *snapshot_initial(enum scope scope);
+struct snapshot *snapshot_ref(const struct snapshot *s);
+void snapshot_unref(const struct snapshot *s); /* NULL is allowed */
+void snapshot_cleanup(struct snapshot **s);
+
+const struct object *snapshot_by_id(const struct snapshot *s, enum kind k, const char *id);
+const struct object *snapshot_by_name(const struct snapshot *s, enum kind k, const char *name);
+const struct object *snapshot_singleton(const struct snapshot *s, enum kind k);
+/* The objects of one kind, sorted by name (byte order): *ret points into the snapshot. */
+size_t snapshot_kind(const struct snapshot *s, enum kind k, const struct object *const **ret);
+size_t snapshot_count(const struct snapshot *s);
+/* i-th object in the order of the index: by kind's *name* and then id (byte order). */
+const struct object *snapshot_at(const struct snapshot *s, size_t i);
+
+/* Fingerprint: SHA-256 of the line "<schema_version>\n" and the lines
+ * "<kind> <id> <objhash hex>\n" in the order of snapshot_at. Computed on first use, kept. */
+struct hash snapshot_fp(const struct snapshot *s, int schema_version);
+
+/* Resolver over up to two snapshots (shared, local); either may be NULL. */
+struct snapshot_pair {
+    const struct snapshot *shared;
+    const struct snapshot *local;
+};
+struct object_refs snapshot_refs(const struct snapshot_pair *pair);
+/* The snapshot of the pair that holds kind k. */
+const struct snapshot *snapshot_of(const struct snapshot_pair *pair, enum kind k);
+
+/* Building: start from a snapshot (or NULL = really empty), put and remove, seal. put takes
+ * over a reference of o and replaces the object of the same kind and id. Two objects of one
+ * kind with one name: snapshot_seal fails with ERR_CONFLICT naming them. */
+struct snapshot_edit;
+struct snapshot_edit *snapshot_edit_new(const struct snapshot *from);
+void snapshot_edit_free(struct snapshot_edit *x);
+void snapshot_edit_put(struct snapshot_edit *x, struct object *o);
+void snapshot_edit_remove(struct snapshot_edit *x, enum kind k, const char *id);
+/* Frees x in either case. */
+MUST_USE err_t snapshot_seal(struct snapshot_edit *x, struct snapshot **ret, struct error *e);
+
+/* Differences a -> b in the order of snapshot_at. Either object is NULL when absent. */
+typedef void (*snapshot_diff_fn)(
+    void *ctx, const struct object *before, const struct object *after);
+void snapshot_diff(
+    const struct snapshot *a, const struct snapshot *b, snapshot_diff_fn fn, void *ctx);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/validate.h"
+
+#include <string.h>
+
+#include "model/validate_checks.h"
+
+static bool
+kind_has_refs(const struct schema_kind *kind)
+{
+    for (uint32_t i = 0; i < kind->field_count; i++) {
+        if (kind->fields[i].type == FT_REF || kind->fields[i].type == FT_RECORD) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void
+validate_all(const struct snapshot_pair *candidate, int64_t now_s, struct problems *p)
+{
+    struct checks c;
+    checks_init(&c, candidate, now_s, p);
+    check_listeners(&c);
+    check_services(&c);
+    check_pools(&c);
+    check_monitors(&c);
+    check_certificates(&c);
+    checks_fini(&c);
+}
+
+struct use {
+    enum kind kind;
+    const char *id;
+    const char *name; /* of the object in question; NULL when it is not there */
+    const struct object *user;
+    bool found; /* a user counts once, however often it refers */
+    size_t count;
+    struct problems *p;
+};
+
+static void
+note_use(void *ctx, enum kind kind, const char *id, const char *pointer)
+{
+    struct use *u = ctx;
+    if (u->found || kind != u->kind || strcmp(id, u->id) != 0) {
+        return;
+    }
+    u->found = true;
+    u->count++;
+    const struct problem where = checks_at(u->user, pointer);
+    problems_add(
+        u->p, SEVERITY_ERROR, "in_use", &where,
+        "The %s \"%s\" uses the %s \"%s\": take it out there first.", where.kind, where.name,
+        schema_kind(kind)->name, u->name != NULL ? u->name : id);
+}
+
+size_t
+validate_in_use(
+    const struct snapshot_pair *pair, enum kind kind, const char *id, struct problems *p)
+{
+    struct use u = {.kind = kind, .id = id, .p = p};
+    const struct snapshot *home = snapshot_of(pair, kind);
+    const struct object *o = home != NULL ? snapshot_by_id(home, kind, id) : NULL;
+    u.name = o != NULL ? o->name.s : NULL;
+    for (unsigned k = 0; k < KIND_COUNT; k++) {
+        const struct snapshot *s = snapshot_of(pair, (enum kind)k);
+        if (s == NULL || !kind_has_refs(schema_kind((enum kind)k))) {
+            continue;
+        }
+        const struct object *const *items;
+        size_t count = snapshot_kind(s, (enum kind)k, &items);
+        for (size_t i = 0; i < count; i++) {
+            u.user = items[i];
+            u.found = false;
+            object_each_ref(items[i], note_use, &u);
+        }
+    }
+    return u.count;
+}
+
+void
+validate_object(const struct object *o, int64_t now_s, struct problems *p)
+{
+    if (o->kind == K_CERTIFICATE) {
+        check_certificate(o, now_s, p);
+    }
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks across objects: references, use, port clashes, names published twice. Pure. What one
+ * field alone can tell (ranges, reserved names) object_parse has refused before. */
+#ifndef LOCKSTEP_MODEL_VALIDATE_H
+#define LOCKSTEP_MODEL_VALIDATE_H
+
+#include "model/snapshot.h"
+
+#define PORT_API   8443 /* UI, API, peers */
+#define PORT_PEERS 8444 /* HAProxy's stick-table peers */
+
+/* Reading a certificate costs some 100 us: with more of them than this, validate_all says
+ * nothing about their dates and names. */
+#define VALIDATE_MAX_READ_CERTIFICATES 200
+
+/* Everything that must hold before a render. Adds every problem found. Warnings (a pool
+ * without servers, a certificate that expires within 14 days of now_s or does not cover a
+ * service's host) do not stop an apply. Does not compare certificates with their keys: that
+ * is validate_object's part. */
+void validate_all(const struct snapshot_pair *candidate, int64_t now_s, struct problems *p);
+
+/* What is costly and needs only one object: for each object that is new or changed, before
+ * validate_all. A certificate whose key does not belong to it is an error; its dates are
+ * warnings. Other kinds have nothing here. */
+void validate_object(const struct object *o, int64_t now_s, struct problems *p);
+
+/* Objects that refer to (kind, id) in the pair, as problems "in_use" (severity error), each
+ * naming the user. Returns how many. */
+size_t validate_in_use(
+    const struct snapshot_pair *pair, enum kind kind, const char *id, struct problems *p);
+
+/* One address and port that HAProxy will bind. */
+struct bind {
+    char address[46]; /* literal; "0.0.0.0" and "::" are wildcards */
+    int port;
+    const struct object *listener;
+};
+
+/* All binds of the enabled listeners, sorted by port and address; the caller frees *ret with
+ * free(). */
+size_t validate_binds(const struct snapshot *shared, struct bind **ret);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of validate share: the candidate's objects by id, and one function a topic.
+ * Only for validate*.c. */
+#ifndef LOCKSTEP_MODEL_VALIDATE_CHECKS_H
+#define LOCKSTEP_MODEL_VALIDATE_CHECKS_H
+
+#include "model/validate.h"
+
+/* Objects of one kind, in the order of snapshot_kind; pos below is an index in it. */
+struct kind_list {
+    const struct object *const *items;
+    size_t count;
+};
+
+/* The 16 digits of an id as they are, so that finding a reference's target does not touch the
+ * target. */
+struct id_slot {
+    uint64_t id[2];
+    uint32_t kind; /* + 1; 0: free */
+    uint32_t pos;
+};
+
+struct checks {
+    const struct snapshot_pair *pair;
+    int64_t now_s;
+    struct problems *p;
+    struct kind_list kinds[KIND_COUNT];
+    struct id_slot *slots;
+    size_t slot_mask;
+    uint32_t *targets; /* of every reference: position, or CHECKS_NONE (null, dangling) */
+    uint32_t *first[KIND_COUNT]; /* by position: where the object's targets start; or NULL */
+};
+
+#define CHECKS_NONE UINT32_MAX
+
+/* Finds the target of every reference, once; those that do not exist are problems. */
+void checks_init(
+    struct checks *c, const struct snapshot_pair *pair, int64_t now_s, struct problems *p);
+void checks_fini(struct checks *c);
+
+/* Targets of one field of an object, in order: a position, or CHECKS_NONE. */
+const uint32_t *
+checks_targets(const struct checks *c, enum kind kind, size_t pos, uint32_t field);
+/* Where a problem is. Keeps pointer as it is: it must outlive the use. */
+struct problem checks_at(const struct object *o, const char *pointer);
+
+/* A hash for tables of one call; seed chains several parts. */
+uint32_t checks_hash(uint32_t seed, const char *s, size_t len);
+/* Slots of an open table with room for count entries: a power of two. */
+size_t checks_slots(size_t count);
+
+static inline const struct object *
+checks_object(const struct checks *c, enum kind kind, uint32_t pos)
+{
+    return pos == CHECKS_NONE ? NULL : c->kinds[kind].items[pos];
+}
+
+void check_listeners(const struct checks *c);
+void check_pools(const struct checks *c);
+void check_monitors(const struct checks *c);
+void check_services(const struct checks *c);
+void check_certificates(const struct checks *c);
+/* One certificate by itself: key, validity. */
+void check_certificate(const struct object *o, int64_t now_s, struct problems *p);
+
+#endif

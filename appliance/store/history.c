@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "store/inner.h"
+
+#define HISTORY_MAX ((size_t)1000) /* commits of one answer */
+#define NAMED_MAX   4              /* candidates that a message names */
+#define FP8         ((size_t)8)
+
+static err_t
+read_parents(const struct store *s, int64_t seq, struct commit *c, struct error *e)
+{
+    static const char sql[] =
+        "SELECT l.id FROM commit_parent p JOIN commit_log l ON l.seq = p.parent_seq "
+        "WHERE p.seq = ? ORDER BY p.position";
+    CLEANUP(query_cleanup) struct query q = {0};
+    bool row = false;
+    err_t code = query_open(s->db, sql, &q, e);
+
+    if (code != ERR_OK) {
+        return code;
+    }
+    bind_i64(&q, 1, seq);
+    while ((code = query_row(&q, &row, e)) == ERR_OK && row) {
+        if (c->parent_count == COMMIT_MAX_PARENTS) {
+            return error_set(e, ERR_CORRUPT, "a stored commit has too many parents");
+        }
+        code = col_hash(&q, 0, &c->parents[c->parent_count++], e);
+        if (code != ERR_OK) {
+            return code;
+        }
+    }
+    return code;
+}
+
+err_t
+history_row(
+    const struct store *s, const struct query *q, int64_t *ret_seq, struct commit *ret,
+    struct error *e)
+{
+    struct commit c = {
+        .rev = col_i64(q, 2),
+        .schema_version = (int)col_i64(q, 3),
+        .at_ms = col_i64(q, 8),
+        .confirm_until_ms = col_i64(q, 9),
+    };
+    int64_t seq = col_i64(q, 0);
+    err_t code = col_hash(q, 1, &c.id, e);
+
+    if (code == ERR_OK) {
+        code = col_hash(q, 4, &c.fp, e);
+    }
+    if (code == ERR_OK) {
+        code = col_text(q, 5, c.node, sizeof c.node, e);
+    }
+    if (code == ERR_OK) {
+        code = col_text(q, 6, c.author, sizeof c.author, e);
+    }
+    if (code == ERR_OK) {
+        code = col_text(q, 7, c.summary, sizeof c.summary, e);
+    }
+    if (code == ERR_OK) {
+        code = read_parents(s, seq, &c, e);
+    }
+    if (code == ERR_OK) {
+        *ret = c;
+        *ret_seq = seq;
+    }
+    return code;
+}
+
+err_t
+history_by_seq(const struct store *s, int64_t seq, struct commit *ret, struct error *e)
+{
+    static const char sql[] = "SELECT " COMMIT_COLUMNS " FROM commit_log WHERE seq = ?";
+    CLEANUP(query_cleanup) struct query q = {0};
+    int64_t found;
+    err_t code = query_open(s->db, sql, &q, e);
+
+    if (code != ERR_OK) {
+        return code;
+    }
+    bind_i64(&q, 1, seq);
+    code = query_need(&q, "a commit", e);
+    return code == ERR_OK ? history_row(s, &q, &found, ret, e) : code;
+}
+
+err_t
+history_seq_of_id(const struct store *s, const struct hash *id, int64_t *ret, struct error *e)
+{
+    static const char sql[] = "SELECT seq FROM commit_log WHERE id = ?";
+    CLEANUP(query_cleanup) struct query q = {0};
+    bool row = false;
+    err_t code = query_open(s->db, sql, &q, e);
+
+    if (code != ERR_OK) {
+        return code;
+    }
+    bind_hash(&q, 1, id);
+    code = query_row(&q, &row, e);
+    if (code == ERR_OK && !row) {
+        char hex[SHA256_HEX + 1];
+
+        hash_hex(id, hex);
+        return error_set(e, ERR_NOT_FOUND, "there is no commit %s here", hex);
+    }
+    if (code == ERR_OK) {
+        *ret = col_i64(&q, 0);
+    }
+    return code;
+}
+
+err_t
+store_commits(
+    struct store *s, int64_t before_rev, size_t limit, struct commit **ret, size_t *ret_count,
+    struct error *e)
+{
+    static const char sql[] = "SELECT " COMMIT_COLUMNS " FROM commit_log WHERE rev < ? "
+                              "ORDER BY rev DESC, seq DESC LIMIT ?";
+    CLEANUP(xfree_cleanup) struct commit *found = NULL;
+    CLEANUP(query_cleanup) struct query q = {0};
+    size_t count = 0;
+    size_t cap = 0;
+    bool row = false;
+    int64_t seq;
+    err_t code;
+
+    store_enter(s);
+    code = query_open(s->db, sql, &q, e);
+    if (code != ERR_OK) {
+        return code;
+    }
+    bind_i64(&q, 1, before_rev > 0 ? before_rev : INT64_MAX);
+    bind_i64(&q, 2, (int64_t)(limit < HISTORY_MAX ? limit : HISTORY_MAX));
+    while ((code = query_row(&q, &row, e)) == ERR_OK && row) {
+        if (count == cap) {
+            cap = cap == 0 ? 16 : cap * 2;
+            found = xrealloc(found, cap * sizeof *found);
+        }
+        code = history_row(s, &q, &seq, &found[count], e);
+        if (code != ERR_OK) {
+            return code;
+        }
+        count++;
+    }
+    if (code == ERR_OK) {
+        *ret = TAKE(found);
+        *ret_count = count;
+    }
+    return code;
+}
+
+/* "42" or "42@1a2b3c4d". */
+static bool
+parse_rev(const char *spec, int64_t *ret_rev, const char **ret_fp8)
+{
+    int64_t rev = 0;
+    const char *p = spec;
+
+    while (*p >= '0' && *p <= '9' && p - spec < 16) {
+        rev = rev * 10 + (*p++ - '0');
+    }
+    if (p == spec || (*p != '\0' && (*p != '@' || strlen(p + 1) != FP8))) {
+        return false;
+    }
+    *ret_rev = rev;
+    *ret_fp8 = *p == '@' ? p + 1 : NULL;
+    return true;
+}
+
+static void
+name_candidate(struct buf *out, size_t nth, const struct commit *c, bool by_id)
+{
+    char hex[SHA256_HEX + 1];
+
+    if (nth == NAMED_MAX) {
+        buf_puts(out, ", ...");
+    } else if (nth < NAMED_MAX && by_id) {
+        hash_hex(&c->id, hex);
+        buf_printf(out, "%s%s", nth > 0 ? ", " : "", hex);
+    } else if (nth < NAMED_MAX) {
+        hash_hex(&c->fp, hex);
+        buf_printf(out, "%s%lld@%.8s", nth > 0 ? ", " : "", (long long)c->rev, hex);
+    }
+}
+
+static err_t
+find_rev(struct store *s, const char *spec, struct commit *ret, struct error *e)
+{
+    static const char sql[] =
+        "SELECT " COMMIT_COLUMNS " FROM commit_log WHERE rev = ? ORDER BY seq DESC";
+    CLEANUP(buf_fini) struct buf names = {.max = (size_t)2 * ERROR_MSG_BYTES};
+    CLEANUP(query_cleanup) struct query q = {0};
+    const char *fp8 = NULL;
+    size_t count = 0;
+    struct commit found = {0};
+    bool row = false;
+    int64_t rev;
+    int64_t seq;
+    err_t code;
+
+    if (!parse_rev(spec, &rev, &fp8)) {
+        return error_set(
+            e, ERR_NOT_FOUND, "\"%.80s\" names no commit: write 42, 42@1a2b3c4d or a full id",
+            spec);
+    }
+    code = query_open(s->db, sql, &q, e);
+    if (code != ERR_OK) {
+        return code;
+    }
+    bind_i64(&q, 1, rev);
+    while ((code = query_row(&q, &row, e)) == ERR_OK && row) {
+        char hex[SHA256_HEX + 1];
+        struct commit c;
+
+        code = history_row(s, &q, &seq, &c, e);
+        if (code != ERR_OK) {
+            return code;
+        }
+        hash_hex(&c.fp, hex);
+        if (fp8 == NULL || memcmp(hex, fp8, FP8) == 0) {
+            name_candidate(&names, count++, &c, fp8 != NULL);
+            found = c;
+        }
+    }
+    if (code != ERR_OK) {
+        return code;
+    }
+    if (count == 0) {
+        return error_set(e, ERR_NOT_FOUND, "there is no revision %s", spec);
+    }
+    if (count > 1) {
+        return error_set(e, ERR_CONFLICT, "%s is not unique: %s", spec, buf_str(&names));
+    }
+    *ret = found;
+    return ERR_OK;
+}
+
+err_t
+store_commit_find(struct store *s, const char *spec, struct commit *ret, struct error *e)
+{
+    struct hash id = {0};
+    int64_t seq = 0;
+    err_t code;
+
+    store_enter(s);
+    if (strlen(spec) != SHA256_HEX || !hash_from_hex(spec, &id)) {
+        return find_rev(s, spec, ret, e);
+    }
+    code = history_seq_of_id(s, &id, &seq, e);
+    return code == ERR_OK ? history_by_seq(s, seq, ret, e) : code;
+}

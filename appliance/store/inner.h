@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the store share among themselves. */
+#ifndef LOCKSTEP_STORE_INNER_H
+#define LOCKSTEP_STORE_INNER_H
+
+#include <pthread.h>
+
+#include "store/db.h"
+#include "store/store.h"
+
+#define STORE_MAGIC          0x4c6b7374u
+#define STORE_DB_NAME        "lockstep.db"
+#define STORE_APPLICATION_ID 1280004948
+#define STORE_KEPT_COMMITS   200 /* newest ones whose content is kept */
+#define STORE_FULL_EVERY     64  /* revisions from one full index to the next */
+/* Bodies of edited drafts and of local objects have no commit that would trigger a prune. */
+#define STORE_PRUNE_WRITES 256
+
+struct store {
+    unsigned magic;
+    pthread_t owner;
+    struct db *db;
+    const struct clock *clock;
+    uint8_t key[SEAL_KEY_BYTES];
+    struct snapshot *shared, *local; /* as stored; NULL until load_state */
+    struct commit head;
+    int64_t head_seq; /* of commit_log; 0 before the first commit */
+    int64_t local_rev;
+    unsigned writes; /* since the last prune */
+};
+
+/* The same statement on the tables of both containers, indexed by enum scope. */
+#define PER_SCOPE(before, after)                                                               \
+    {                                                                                          \
+        before "shared" after, before "local" after                                            \
+    }
+
+/* Asserts that s is a store and that this is its thread. */
+void store_enter(const struct store *s);
+int64_t store_time(const struct store *s, int64_t at_ms); /* 0: now */
+
+/* Kind of a row. */
+MUST_USE err_t kind_of_row(const char *name, enum kind *ret, struct error *e);
+
+/* -- body.c */
+struct body_key {
+    enum kind kind;
+    const char *id;
+    struct hash objhash;
+};
+
+/* Stores the body unless it is there. */
+MUST_USE err_t body_put(struct store *s, const struct object *o, struct error *e);
+/* Object from the columns form, data at col, col + 1 of a row. ERR_NOT_FOUND when they are
+ * null; ERR_CORRUPT when they do not give the object that key names. */
+MUST_USE err_t body_object(
+    const struct store *s, const struct query *q, int col, const struct body_key *key,
+    struct object **ret, struct error *e);
+/* Only that the bytes have their hash; key->id is what messages call it. */
+MUST_USE err_t body_verify(
+    const struct store *s, const struct query *q, int col, const struct body_key *key,
+    struct error *e);
+
+/* -- load.c */
+/* Fills head, revisions and snapshots of s unless they are there. */
+MUST_USE err_t load_state(struct store *s, struct error *e);
+MUST_USE err_t
+load_container(const struct store *s, enum scope scope, struct snapshot **ret, struct error *e);
+/* ERR_CORRUPT when the objects do not have the stored fingerprint of their container. */
+MUST_USE err_t load_check_fp(
+    const struct store *s, enum scope scope, const struct snapshot *objects, struct error *e);
+/* ERR_CONFLICT when the database holds another head than s remembers. */
+MUST_USE err_t load_check_head(const struct store *s, struct error *e);
+
+/* -- history.c */
+#define COMMIT_COLUMNS                                                                         \
+    "seq, id, rev, schema_version, fp, node, author, summary, at_ms, confirm_until_ms"
+/* Commit of the current row of a query that selects COMMIT_COLUMNS first. */
+MUST_USE err_t history_row(
+    const struct store *s, const struct query *q, int64_t *ret_seq, struct commit *ret,
+    struct error *e);
+MUST_USE err_t
+history_by_seq(const struct store *s, int64_t seq, struct commit *ret, struct error *e);
+MUST_USE err_t
+history_seq_of_id(const struct store *s, const struct hash *id, int64_t *ret, struct error *e);
+
+/* -- content.c: which object has which hash in a commit. own = false: worked out from the
+ * commit's first parent and its changes, also when it has a full index. */
+/* Whether the full index that this starts from is still there. */
+MUST_USE err_t
+content_has_index(const struct store *s, int64_t seq, bool own, bool *ret, struct error *e);
+MUST_USE err_t content_fp(
+    const struct store *s, int64_t seq, bool own, int schema_version, struct hash *ret,
+    struct error *e);
+
+/* -- prune.c: in the caller's transaction. */
+/* Removes full indexes and bodies that nothing needs any more. */
+MUST_USE err_t prune(struct store *s, struct error *e);
+/* ERR_CORRUPT when an index or a body that a kept commit or the draft needs is not there. */
+MUST_USE err_t prune_check(const struct store *s, struct error *e);
+
+/* -- draft.c */
+MUST_USE err_t draft_load(const struct store *s, struct draft_list *ret, struct error *e);
+MUST_USE err_t draft_drop(struct store *s, enum kind kind, const char *id, struct error *e);
+
+/* -- session.c */
+MUST_USE err_t audit_row(
+    struct store *s, int64_t at_ms, const char *author, const char *action, const char *text,
+    struct error *e);
+
+/* -- key.c: the sealing key, a file of 32 random bytes beside the database. */
+#define KEY_NAME "seal.key"
+MUST_USE err_t key_read(int data_dir, uint8_t ret[SEAL_KEY_BYTES], struct error *e);
+MUST_USE err_t key_write(int data_dir, const uint8_t key[SEAL_KEY_BYTES], struct error *e);
+/* A known text sealed with the key: shows whether a key belongs to a database. */
+void key_seal_check(const uint8_t key[SEAL_KEY_BYTES], struct buf *out);
+MUST_USE err_t key_check(
+    const uint8_t key[SEAL_KEY_BYTES], const uint8_t *sealed, size_t bytes, struct error *e);
+
+#endif

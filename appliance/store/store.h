@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The database of a node: one SQLite file, one connection, used from one thread (asserted).
+ * Directory <state_dir>/data, mode 0700: lockstep.db (0600), seal.key (0600). */
+#ifndef LOCKSTEP_STORE_STORE_H
+#define LOCKSTEP_STORE_STORE_H
+
+#include "base/clock.h"
+#include "model/commit.h"
+#include "model/snapshot.h"
+
+struct store;
+
+/* Opens or, when the directory holds neither database nor key, makes it: first commit
+ * (rev 1, "first start") with the initial shared container, initial local container whose
+ * node is named node_name (ERR_INVALID when that is no name). ERR_CORRUPT: a key without a
+ * database or the reverse, a key of another database, a damaged database (quick_check), a
+ * schema newer than ours (nothing is written): never an empty database beside a key.
+ * Migrations run one transaction each after a VACUUM INTO backup lockstep.db.before-NNNN.
+ * Whatever writes fails with ERR_BUSY when another program keeps the database locked for
+ * 3 s, and with ERR_IO when the disk is full. at_ms = 0 means now. */
+MUST_USE err_t store_open(
+    const char *data_dir, const char *node_name, const struct clock *clock, struct store **ret,
+    struct error *e);
+void store_close(struct store *s);
+
+struct draft_row {
+    enum kind kind;
+    char id[OBJECT_ID_BYTES];
+    struct object *object; /* the object as drafted; NULL = deleted */
+    char name[65];         /* name for people, also of a deleted one */
+    bool has_base;
+    struct hash base; /* objhash at head when the row was first made */
+    char author[COMMIT_TEXT_BYTES];
+    int64_t at_ms;
+};
+
+struct draft_list {
+    struct draft_row *rows;
+    size_t count;
+};
+
+void draft_list_free(struct draft_list *d);
+
+struct store_state {
+    struct commit head;
+    struct snapshot *shared, *local; /* the caller's references */
+    int64_t local_rev;
+    struct draft_list draft; /* sorted by kind's name, then id */
+};
+
+MUST_USE err_t store_load(struct store *s, struct store_state *ret, struct error *e);
+
+/* One transaction. shared_to / local_to: NULL = that container does not change. A changed
+ * shared container makes a commit whose first parent is the head (parents beyond it from
+ * more_parents, ERR_NOT_FOUND when one is not stored here); a changed local container raises
+ * the local revision. What equals the present content is no change, but with more_parents
+ * it makes a commit. drop_draft: rows of these (kind, id) leave the draft with it. An audit
+ * row is written. *ret: the head then. ERR_CONFLICT when a reference leads nowhere. */
+struct commit_request {
+    const struct snapshot *shared_to, *local_to;
+    const struct hash *more_parents;
+    size_t more_parent_count;
+    const char *node, *author, *summary;
+    int64_t at_ms, confirm_until_ms;
+    const struct draft_row *drop_draft;
+    size_t drop_draft_count;
+};
+
+MUST_USE err_t store_commit(
+    struct store *s, const struct commit_request *q, struct commit *ret, int64_t *ret_local_rev,
+    struct error *e);
+
+/* An object's row that is there already keeps its base. */
+MUST_USE err_t store_draft_put(struct store *s, const struct draft_row *row, struct error *e);
+/* Without such a row: nothing happens. */
+MUST_USE err_t
+store_draft_remove(struct store *s, enum kind kind, const char *id, struct error *e);
+MUST_USE err_t store_draft_clear(struct store *s, struct error *e);
+/* One transaction: the rows of drop leave (kind and id count), those of put come in place of
+ * what was there, with their base. A row must not be in both. */
+MUST_USE err_t store_draft_write(
+    struct store *s, const struct draft_list *put, const struct draft_list *drop,
+    struct error *e);
+
+/* History, newest first; before_rev 0 = from the newest; at most 1000. *ret is malloc'ed. */
+MUST_USE err_t store_commits(
+    struct store *s, int64_t before_rev, size_t limit, struct commit **ret, size_t *ret_count,
+    struct error *e);
+/* spec: "42", "42@1a2b3c4d", a full commit id. ERR_NOT_FOUND; ERR_CONFLICT when a bare rev
+ * is not unique (the message lists the candidates). */
+MUST_USE err_t
+store_commit_find(struct store *s, const char *spec, struct commit *ret, struct error *e);
+/* Content of a commit. ERR_NOT_FOUND when its bodies are no longer kept: those of the newest
+ * 200 are, older ones leave every 64 revisions. */
+MUST_USE err_t store_commit_content(
+    struct store *s, const struct hash *id, struct snapshot **ret, struct error *e);
+
+/* Generations: which content HAProxy was given. */
+enum generation_state {
+    GENERATION_STAGED,
+    GENERATION_ACTIVE,
+    GENERATION_GOOD,
+    GENERATION_FAILED
+};
+
+struct generation {
+    int64_t number;
+    char digest[17];
+    struct hash commit;
+    int64_t local_rev;
+    char release[32];
+    enum generation_state state;
+    int64_t at_ms;
+};
+
+MUST_USE err_t store_generation_next(struct store *s, int64_t *ret_number, struct error *e);
+MUST_USE err_t
+store_generation_put(struct store *s, const struct generation *g, struct error *e);
+/* Newest generation of that digest, or by number when digest is NULL. ERR_NOT_FOUND. */
+MUST_USE err_t store_generation_find(
+    struct store *s, const char *digest, int64_t number, struct generation *ret,
+    struct error *e);
+
+/* Sessions: only hashes of tokens are kept. */
+struct session_row {
+    struct hash token; /* SHA-256 of the cookie's value */
+    char admin[65];
+    char csrf[65];
+    int64_t created_ms, used_ms; /* Unix time */
+};
+
+MUST_USE err_t store_session_put(struct store *s, const struct session_row *r, struct error *e);
+MUST_USE err_t store_session_remove(struct store *s, const struct hash *token, struct error *e);
+/* All sessions of an admin (NULL = all admins). */
+MUST_USE err_t store_session_remove_admin(struct store *s, const char *admin, struct error *e);
+MUST_USE err_t
+store_sessions(struct store *s, struct session_row **ret, size_t *ret_count, struct error *e);
+
+/* Append-only record of what was done, by whom. text must hold no secret. */
+MUST_USE err_t store_audit(
+    struct store *s, int64_t at_ms, const char *author, const char *action, const char *text,
+    struct error *e);
+
+/* Recomputes the hash chain, every objhash, the fingerprint of head and of every full index
+ * (also from the changes that lead to it), every name, reference and sealed body, and looks
+ * for bodies that are missing. Changes nothing. ERR_CORRUPT with the first difference.
+ * *ret_checked: how many commits, bodies and objects were looked at. */
+MUST_USE err_t store_verify(struct store *s, int64_t *ret_checked, struct error *e);
+
+#endif

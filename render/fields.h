@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The fields of an object without the check of their types that object_int and its like make:
+ * a render reads a million of them. */
+#ifndef LOCKSTEP_RENDER_FIELDS_H
+#define LOCKSTEP_RENDER_FIELDS_H
+
+#include "model/object.h"
+
+/* A number, a bool, or the index of an enum's value. */
+static inline int64_t
+fields_int(const struct object *o, unsigned field)
+{
+    return o->fields[field].u.i;
+}
+
+/* A text, or the id in a reference that is not null. */
+static inline struct text
+fields_text(const struct object *o, unsigned field)
+{
+    return o->fields[field].u.text;
+}
+
+/* An enum's value as it is called in the schema and, where this is used, in HAProxy. */
+static inline const char *
+fields_word(const struct object *o, unsigned field)
+{
+    return schema_kinds[o->kind].fields[field].values[o->fields[field].u.i];
+}
+
+#endif

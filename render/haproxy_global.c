@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sections "global" and "defaults". */
+#include "render/writer.h"
+
+/* HAProxy's "node" knows no colon, our names do. */
+static void
+put_node(struct writer *w)
+{
+    struct text name = fields_text(w->layout->node, F_NODE_NAME);
+
+    PUT(w->out, "    node ");
+    for (uint32_t i = 0; i < name.len; i++) {
+        buf_putc(w->out, name.s[i] == ':' ? '-' : name.s[i]);
+    }
+    writer_end_of(w, w->layout->node, F_NODE_NAME);
+}
+
+static void
+put_global(struct writer *w)
+{
+    writer_fixed(w, "\nglobal\n    default-path config\n");
+    PUT(w->out, "    description \"" RENDER_DESCRIPTION_PREFIX);
+    w->digest_at = w->out->len;
+    PUT(w->out, "0000000000000000\"");
+    writer_end(w, -1);
+    put_node(w);
+    w->object = w->layout->haproxy;
+    writer_int(w, "maxconn", F_HAPROXY_MAXCONN);
+    PUT(w->out, "    hard-stop-after ");
+    writer_put_ms(w->out, fields_int(w->object, F_HAPROXY_HARD_STOP_AFTER_S) * 1000);
+    writer_end(w, F_HAPROXY_HARD_STOP_AFTER_S);
+    w->object = NULL;
+    PUT(w->out, "    stats socket ");
+    writer_put_socket(w, "haproxy.sock");
+    PUT(w->out, " level admin expose-fd listeners");
+    writer_end(w, -1);
+    writer_fixed(
+        w, "    user haproxy\n"
+           "    group haproxy\n"
+           "    ssl-default-bind-options ssl-min-ver TLSv1.2\n"
+           "    tune.ssl.default-dh-param 2048\n");
+}
+
+static void
+put_defaults(struct writer *w)
+{
+    /* Where a proxy says nothing else; each listener and pool has its own timeouts. */
+    writer_fixed(
+        w, "\n"
+           "defaults\n"
+           "    mode http\n"
+           "    option http-keep-alive\n"
+           "    option redispatch\n"
+           "    timeout connect 5s\n"
+           "    timeout client 1m\n"
+           "    timeout server 1m\n");
+    w->object = w->layout->haproxy;
+    writer_time(w, "timeout http-request", F_HAPROXY_HTTP_REQUEST_TIMEOUT_MS);
+    writer_time(w, "timeout http-keep-alive", F_HAPROXY_HTTP_KEEP_ALIVE_TIMEOUT_MS);
+    w->object = NULL;
+    /* A name server that does not answer must not keep HAProxy from starting. */
+    writer_fixed(w, "    default-server init-addr last,libc,none\n");
+    w->object = w->layout->haproxy;
+    for (size_t i = 0; i < ERROR_PAGE_COUNT; i++) {
+        PUT(w->out, "    errorfile ");
+        buf_i64(w->out, error_page_codes[i]);
+        PUT(w->out, " error/");
+        buf_i64(w->out, error_page_codes[i]);
+        PUT(w->out, ".http");
+        writer_end(w, F_HAPROXY_ERROR_TEXT);
+    }
+    w->object = NULL;
+}
+
+void
+haproxy_global_write(struct writer *w)
+{
+    writer_fixed(
+        w, "# Written by Lockstep from its objects; the next apply replaces this file. Change\n"
+           "# the objects instead. File names are relative to the folder of this file.\n");
+    put_global(w);
+    put_defaults(w);
+}
+
+void
+haproxy_resolvers_write(struct writer *w)
+{
+    /* A name that does not exist any more takes its server out; a name server that is silent
+     * does not: the last address stays in use. */
+    writer_fixed(
+        w, "\n"
+           "resolvers lockstep.system\n"
+           "    parse-resolv-conf\n"
+           "    accepted_payload_size 8192\n"
+           "    hold timeout 24h\n"
+           "    hold refused 24h\n"
+           "    hold other 24h\n");
+}

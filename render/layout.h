@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What has to be known before the first line is written: which service stands on which
+ * listener, what each leads to, and that every reference leads somewhere. Inside render/. */
+#ifndef LOCKSTEP_RENDER_LAYOUT_H
+#define LOCKSTEP_RENDER_LAYOUT_H
+
+#include "render/haproxy.h"
+#include "render/refs.h"
+
+#define LAYOUT_BACKEND_UNKNOWN  "lockstep.unknown"
+#define LAYOUT_BACKEND_DISABLED "lockstep.disabled"
+#define LAYOUT_BACKEND_REFUSE   "lockstep.refuse"
+#define LAYOUT_BACKEND_REDIRECT "lockstep.redirect." /* and a port */
+
+struct layout_service {
+    const struct object *object;
+    const struct object *pool;
+    uint32_t https_port; /* where its plain requests are sent on to, 0: they are served */
+};
+
+struct layout_listener {
+    const struct object *object;
+    const struct layout_service *tcp_service; /* in tcp mode the one that is on, or NULL */
+    uint32_t first, count; /* its services, by name: layout.routes[first .. first + count) */
+};
+
+struct layout_pair {
+    uint32_t listener, service; /* indexes */
+};
+
+struct layout {
+    const struct render_input *in;
+    struct problems *problems;
+    const struct object *haproxy, *node;
+    struct refs refs;
+    struct layout_listener *listeners; /* of all, by name; disabled ones have count 0 */
+    size_t listener_count, listener_cap;
+    struct layout_service *services; /* by name */
+    size_t service_count, service_cap;
+    uint32_t *routes; /* indexes of services, listener by listener */
+    size_t route_count, route_cap;
+    uint32_t *https_ports; /* sorted, each once */
+    size_t https_port_count, https_port_cap;
+    struct layout_pair *pairs; /* in the order of services */
+    size_t pair_count, pair_cap;
+    /* By the place of a certificate by name: the last listener that listed it (its index
+     * + 1), 0 where none did; and room for those that a listener's services bring. */
+    uint32_t *certificate_listed;
+    uint32_t *certificate_found;
+    size_t listed_cap, found_cap;
+    bool placeholder_used;
+    bool names_resolved; /* a rendered server has a DNS name */
+};
+
+void layout_init(struct layout *p);
+void layout_fini(struct layout *p);
+/* Works the layout out. What cannot be rendered is added to problems. */
+void layout_make(struct layout *p, const struct render_input *in, struct problems *problems);
+/* True when requests for the service on a listener are sent on to https. */
+bool layout_redirects(const struct layout_service *s, const struct object *listener);
+/* Adds an error at a field of o, code "render". */
+void layout_problem(struct layout *p, const struct object *o, unsigned field, const char *text);
+/* The object that a reference of o names, or NULL after a problem at the field. */
+const struct object *layout_follow(
+    struct layout *p, const struct object *o, unsigned field, enum kind kind, struct text id,
+    size_t *ret_pos);
+
+#endif

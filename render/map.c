@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* map/<listener>.map: from host and path to a backend. HAProxy takes the longest key that
+ * the request begins with, whatever the order of lines; the slash that closes every key and
+ * every look-up keeps /api from catching /apix. Keys are compared with the path as the
+ * visitor sent it: //api, /api/../x and percent-encodings are not normalised. */
+#include "render/quote.h"
+#include "render/rendered.h"
+#include "render/writer.h"
+
+static void
+put_target(struct buf *out, const struct layout_service *s, const struct object *listener)
+{
+    if (fields_int(s->object, F_SERVICE_ENABLED) == 0) {
+        PUT(out, LAYOUT_BACKEND_DISABLED);
+    } else if (layout_redirects(s, listener)) {
+        PUT(out, LAYOUT_BACKEND_REDIRECT);
+        buf_i64(out, s->https_port);
+    } else {
+        writer_put_text(out, s->pool->name);
+    }
+    buf_putc(out, '\n');
+}
+
+static void
+put_service(
+    struct buf *out, struct layout *p, const struct layout_service *s,
+    const struct object *listener)
+{
+    const struct value *hosts = &s->object->fields[F_SERVICE_HOSTS];
+    struct text path = fields_text(s->object, F_SERVICE_PATH);
+    uint32_t i = 0;
+
+    if (!quote_is_plain(path)) {
+        layout_problem(
+            p, s->object, F_SERVICE_PATH,
+            "Write the path as it stands in a URL, with percent-encoding.");
+        return;
+    }
+    while (path.len > 0 && path.s[path.len - 1] == '/') {
+        path.len--;
+    }
+    PUT(out, "# ");
+    writer_put_text(out, s->object->name);
+    buf_putc(out, '\n');
+    do {
+        if (hosts->count == 0) {
+            buf_putc(out, '*');
+        } else {
+            writer_put_text(out, hosts->u.items[i].u.text);
+        }
+        writer_put_text(out, path);
+        PUT(out, "/ ");
+        put_target(out, s, listener);
+    } while (++i < hosts->count);
+}
+
+void
+map_write(struct rendered *r, struct layout *p)
+{
+    for (size_t i = 0; i < p->listener_count; i++) {
+        const struct layout_listener *l = &p->listeners[i];
+        struct artefact *a;
+
+        if (fields_int(l->object, F_LISTENER_ENABLED) == 0 ||
+            fields_int(l->object, F_LISTENER_MODE) != V_LISTENER_MODE_HTTP) {
+            continue;
+        }
+        a = rendered_add(r, "map/", l->object->name.s, ".map");
+        a->object = l->object;
+        for (uint32_t j = 0; j < l->count; j++) {
+            const struct layout_service *s = &p->services[p->routes[l->first + j]];
+
+            if (j + 4 < l->count) {
+                refs_fetch(p->services[p->routes[l->first + j + 4]].object);
+            }
+            if (s->pool != NULL) {
+                put_service(&a->bytes, p, s, l->object);
+            }
+        }
+    }
+}

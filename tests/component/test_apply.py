@@ -1,0 +1,165 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Apply on a real node: refusals leave everything as it was, load does not notice."""
+import http.client
+import os
+import socket
+import unittest
+
+import node
+from backend import Backend
+from load import Load
+
+
+class Case(unittest.TestCase):
+    """A node with one plain HTTP service for host app.test on port 80."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.backend = Backend("one")
+        cls.node = node.Node().set_up()
+        cls.addClassCleanup(cls.node.close)
+        cls.api = cls.node.api
+        cls.api.expect(200, "POST", "/api/v1/publish",
+                       {"url": "http://app.test", "to": [cls.backend.target]})
+        task = cls.api.apply()
+        assert task["state"] == "ok", task
+
+    def setUp(self):
+        self.api.call("DELETE", "/api/v1/draft")
+
+    def state(self):
+        """Everything that a refused change must leave alone."""
+        status = self.api.get("/api/v1/status")
+        return (status["head"]["id"], status["running"]["digest"], self.node.generation(),
+                self.node.config(), self.node.pid_of("haproxy"))
+
+    def serves(self):
+        connection = http.client.HTTPConnection("127.0.0.1", 80, timeout=5)
+        try:
+            connection.request("GET", "/", headers={"Host": "app.test"})
+            return connection.getresponse().status == 200
+        finally:
+            connection.close()
+
+
+class Refused(Case):
+    def refused(self, task, state):
+        self.assertEqual(task["state"], "failed", task)
+        self.assertEqual(self.state(), state)
+        self.assertTrue(self.serves())
+        self.assertGreater(self.api.get("/api/v1/draft")["count"], 0, "the draft is lost")
+
+    def test_a_port_that_another_program_holds_is_found_before_haproxy_is_touched(self):
+        with socket.create_server(("127.0.0.1", 7070)):
+            state = self.state()
+            reloads = self.node.admin_socket("show info")
+            self.api.expect(200, "POST", "/api/v1/publish",
+                            {"url": "tcp://:7070", "to": [self.backend.target], "name": "taken"})
+            task = self.api.apply()
+            self.refused(task, state)
+            text = str(task)
+            self.assertIn("7070", text)
+            self.assertIn("tcp-7070", text)
+            self.assertIn("python", text, "the holder is not named")
+            self.assertEqual(pid_line(reloads), pid_line(self.node.admin_socket("show info")))
+
+    def test_an_address_that_no_interface_has_is_named(self):
+        state = self.state()
+        self.api.create("listeners", name="absent", addresses=["192.0.2.99"], port=8081)
+        task = self.api.apply()
+        self.refused(task, state)
+        self.assertIn("192.0.2.99", str(task))
+        self.assertIn("absent", str(task))
+
+    def test_what_only_the_checker_knows_comes_back_at_its_object(self):
+        # A certificate whose key is too weak for the TLS library passes our own validation.
+        state = self.state()
+        weak = weak_certificate(self.node.root)
+        self.api.create("certificates", name="weak", **weak)
+        self.api.create("listeners", name="tls", port=8443 + 1000, tls=True,
+                        certificates=["weak"])
+        task = self.api.apply()
+        self.refused(task, state)
+        self.assertTrue([p for p in task["problems"] if p["code"] == "haproxy"], task)
+
+    def test_an_edit_made_during_an_apply_survives(self):
+        self.api.create("monitors", name="before", interval_ms=7000)
+        started = self.api.expect(202, "POST", "/api/v1/config/apply", {})
+        self.api.create("monitors", name="during", interval_ms=8000)
+        node.wait_for(lambda: self.api.get("/api/v1/tasks/%d" % started["id"])["state"]
+                      in ("ok", "failed"), "the apply ended")
+        self.assertEqual(self.api.get("/api/v1/tasks/%d" % started["id"])["state"], "ok")
+        self.assertEqual(self.api.get("/api/v1/monitors/during")["interval_ms"], 8000)
+
+    def test_an_apply_of_an_empty_draft_is_no_revision(self):
+        head = self.api.get("/api/v1/status")["head"]["id"]
+        self.assertEqual(self.api.apply()["state"], "ok")
+        self.assertEqual(self.api.get("/api/v1/status")["head"]["id"], head)
+
+    def test_a_change_without_effect_on_files_does_not_reload(self):
+        worker = self.node.pid_of("haproxy"), pid_line(self.node.admin_socket("show info"))
+        self.api.patch("/api/v1/services/app.test", note="nothing that HAProxy reads")
+        task = self.api.apply()
+        self.assertEqual(task["state"], "ok", task)
+        self.assertEqual(
+            worker, (self.node.pid_of("haproxy"), pid_line(self.node.admin_socket("show info"))))
+        status = self.api.get("/api/v1/status")
+        self.assertEqual(status["running"]["commit"], status["head"]["id"])
+
+
+class Steady(Case):
+    def test_twenty_applies_fail_no_request(self):
+        load = Load("127.0.0.1", 80, "app.test").start()
+        try:
+            for n in range(20):
+                self.api.patch("/api/v1/haproxy", maxconn=3000 + n)
+                task = self.api.apply("apply %d" % n)
+                self.assertEqual(task["state"], "ok", task)
+        finally:
+            load.stop()
+        self.assertEqual(load.failures, [])
+        for kind, count in load.counts.items():
+            self.assertGreater(count, 20, "hardly any %s request" % kind)
+
+    def test_haproxy_serves_while_lockstepd_is_dead(self):
+        os.kill(self.node.pid_of("lockstepd"), node.signal.SIGKILL)
+        self.assertTrue(self.serves())
+        self.node.wait_ready()
+        self.assertTrue(self.serves())
+
+    def test_a_killed_haproxy_is_back_with_the_stored_revision(self):
+        digest = self.node.running_digest()
+        for pid in self.node.pids("haproxy"):
+            os.kill(pid, node.signal.SIGKILL)
+        node.wait_for(lambda: serving_digest(self.node) == digest, "HAProxy is back")
+        self.node.wait_ready()
+        self.assertTrue(self.serves())
+
+
+def serving_digest(of):
+    try:
+        return of.running_digest()
+    except OSError:
+        return None
+
+
+def pid_line(info):
+    return [line for line in info.splitlines() if line.startswith("Pid: ")]
+
+
+def weak_certificate(folder):
+    key, chain = os.path.join(folder, "weak.key"), os.path.join(folder, "weak.crt")
+    node.subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:512", "-nodes", "-keyout", key, "-out", chain,
+         "-days", "30", "-subj", "/CN=weak.test", "-addext", "subjectAltName=DNS:weak.test"],
+        check=True, capture_output=True)
+    with open(key, encoding="ascii") as file:
+        key_text = file.read()
+    with open(chain, encoding="ascii") as file:
+        return {"chain": file.read(), "key": key_text}
+
+
+if __name__ == "__main__":
+    node.private_network()
+    unittest.main(verbosity=2)

@@ -1,0 +1,157 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""lockstepd dies at each step of the apply machine, going forward and going back. After the
+restart database, files and HAProxy agree, the service answers, and no acknowledged change is
+lost. Needs a build with test hooks."""
+import http.client
+import os
+import re
+import subprocess
+import unittest
+
+import node
+from api import Api
+from backend import Backend
+
+FORWARD = ("plan", "render", "check", "bind", "activate", "load", "verify", "commit", "settle")
+BACK = ("back", "back_load", "back_verify")
+
+
+def machine_states():
+    """The states with an action, from the table itself: a new one must be tested here."""
+    path = os.path.join(node.SOURCE, "appliance", "engine", "apply_fsm.h")
+    with open(path, encoding="ascii") as file:
+        return re.findall(r'X\([A-Z_]+, "[^"]+", ([a-z_]+)\)', file.read())
+
+
+class Crash(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.backend = Backend("one")
+        cls.node = node.Node(crash_file=True).set_up()
+        cls.addClassCleanup(cls.node.close)
+        cls.api = cls.node.api
+        cls.api.expect(200, "POST", "/api/v1/publish",
+                       {"url": "http://app.test", "to": [cls.backend.target]})
+        assert cls.api.apply()["state"] == "ok"
+        cls.value = 1000
+
+    def arm(self, place):
+        with open(self.node.crash_path, "w", encoding="ascii") as file:
+            file.write(place)
+        os.chown(self.node.crash_path, node.UID, node.UID)
+        return self.node.crash_path
+
+    def apply_and_die(self, place):
+        """Returns what the caller was told: the ended task, or None when the answer was cut."""
+        armed = self.arm(place)
+        before = self.node.pid_of("lockstepd")
+        caller = Api("127.0.0.1", 8443, self.api.key)
+        task = None
+        try:
+            task = caller.apply("dies at " + place)
+        except (OSError, http.client.HTTPException):
+            pass
+        node.wait_for(lambda: not os.path.exists(armed), "lockstepd dies at " + place)
+        node.wait_for(lambda: self.node.pids("lockstepd") not in ([], [before]), "a new lockstepd")
+        self.node.wait_ready()
+        return task
+
+    def agree(self, place):
+        """Database, files, HAProxy: one revision, and the service answers."""
+        status = self.api.get("/api/v1/status")
+        self.assertEqual(status["running"]["commit"], status["head"]["id"], (place, status))
+        self.assertEqual(status["running"]["digest"], self.node.running_digest(), place)
+        self.assertIn("lockstep " + self.node.running_digest(), self.node.config(), place)
+        maxconn = self.api.get("/api/v1/draft")["count"] == 0 and \
+            self.api.get("/api/v1/haproxy")["maxconn"]
+        if maxconn:
+            self.assertIn("maxconn %d\n" % maxconn, self.node.config(), place)
+        self.assertTrue(self.api.get("/api/v1/verify")["ok"], place)
+        connection = http.client.HTTPConnection("127.0.0.1", 80, timeout=5)
+        connection.request("GET", "/", headers={"Host": "app.test"})
+        self.assertEqual(connection.getresponse().status, 200, place)
+        connection.close()
+        return status
+
+    def change(self):
+        type(self).value += 1
+        self.api.patch("/api/v1/haproxy", maxconn=self.value)
+
+    def test_all_states_of_the_machine_are_walked(self):
+        self.assertEqual([s for s in machine_states() if s != "none"], [*FORWARD, *BACK])
+
+    def test_going_forward(self):
+        for state in FORWARD:
+            for edge in ("before", "after"):
+                place = "apply_%s_%s" % (state, edge)
+                with self.subTest(place=place):
+                    self.api.call("DELETE", "/api/v1/draft")
+                    self.change()
+                    head = self.api.get("/api/v1/status")["head"]["rev"]
+                    task = self.apply_and_die(place)
+                    status = self.agree(place)
+                    draft = self.api.get("/api/v1/draft")["count"]
+                    committed = status["head"]["rev"] == head + 1
+                    # Saved or still in the draft: one of the two, never none, never both.
+                    self.assertEqual(draft, 0 if committed else 1, place)
+                    if task is not None and task["state"] == "ok":
+                        self.assertTrue(committed, "an acknowledged change is lost")
+                    self.assertEqual(self.api.get("/api/v1/haproxy")["maxconn"], self.value)
+
+    def test_around_the_transaction_itself(self):
+        for place, committed in (("store_before_commit", False), ("store_after_commit", True)):
+            with self.subTest(place=place):
+                self.api.call("DELETE", "/api/v1/draft")
+                self.change()
+                head = self.api.get("/api/v1/status")["head"]["rev"]
+                self.apply_and_die(place)
+                status = self.agree(place)
+                self.assertEqual(status["head"]["rev"] == head + 1, committed, place)
+
+    def test_going_back(self):
+        """The port is taken between the bind test and the reload: the load fails."""
+        for state in BACK:
+            for edge in ("before", "after"):
+                place = "apply_%s_%s" % (state, edge)
+                with self.subTest(place=place):
+                    self.api.call("DELETE", "/api/v1/draft")
+                    head = self.api.get("/api/v1/status")["head"]["id"]
+                    with Thief(self.node, 7071):
+                        self.api.create("listeners", name="stolen", addresses=["127.0.0.1"],
+                                        port=7071)
+                        self.apply_and_die(place)
+                        status = self.agree(place)
+                    self.assertEqual(status["head"]["id"], head, place)
+                    self.assertEqual(self.api.get("/api/v1/draft")["count"], 1, place)
+        self.api.call("DELETE", "/api/v1/draft")
+
+
+class Thief:
+    """Takes the port as soon as the generation under test is activated, so that the bind test
+    passes and HAProxy fails."""
+
+    def __init__(self, of, port):
+        self.node, self.port = of, port
+
+    def __enter__(self):
+        script = ("import os, socket, sys\n"
+                  "link, was, port = sys.argv[1], sys.argv[2], int(sys.argv[3])\n"
+                  "while os.path.realpath(link) == was: pass\n"
+                  "s = socket.create_server(('127.0.0.1', port))\n"
+                  "sys.stdin.read()\n")
+        self.process = subprocess.Popen(
+            ["/usr/bin/python3", "-c", script,
+             os.path.join(self.node.state, "generation", "current"), self.node.generation(),
+             str(self.port)], stdin=subprocess.PIPE)
+        return self
+
+    def __exit__(self, *_error):
+        self.process.stdin.close()
+        self.process.kill()
+        self.process.wait()
+
+
+if __name__ == "__main__":
+    node.private_network()
+    unittest.main(verbosity=2)

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One real node: lockstep-run with lockstepd, lockstep-helper and HAProxy, in a network
+namespace of the test process."""
+import contextlib
+import ctypes
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+
+from api import Api
+from lab import descendants, is_alive, reap, wait_for
+
+BUILD = os.environ["LOCKSTEP_BUILD"]
+SOURCE = os.environ["LOCKSTEP_SOURCE"]
+CLONE_NEWNET = 0x40000000
+UID = 61184 + os.getpid() % 4000  # of systemd's dynamic range: no entry in /etc/passwd
+PASSWORD = "correct horse battery"
+
+# Shorter than in the product, so that a test does not wait for what it does not test.
+TUNABLES = {"status_round_ms": 200, "restart_first_ms": 50, "restart_max_ms": 500,
+            "stop_ms": 5000, "event_ping_ms": 500}
+
+
+def private_network(*addresses):
+    """The test process and its children get a network of their own: every port is free, and
+    nothing is left behind when it ends."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "unshare")
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    for address in addresses:
+        subprocess.run(["ip", "address", "add", address, "dev", "lo"], check=True)
+
+
+def program_of(pid):
+    try:
+        return os.path.basename(os.readlink("/proc/%d/exe" % pid))
+    except OSError:
+        return ""
+
+
+class Node:
+    def __init__(self, name="n1", crash_file=False, tunables=None):
+        self.name = name
+        self.root = tempfile.mkdtemp(prefix="lockstep-test-%d-" % os.getpid())
+        os.chmod(self.root, 0o755)
+        self.state = os.path.join(self.root, "state")
+        self.run_dir = os.path.join(self.root, "run")
+        self.log_path = os.path.join(self.root, "log")
+        self.api = Api("127.0.0.1", 8443)
+        self.process = None
+        with open(os.path.join(self.root, "tunables.json"), "w", encoding="ascii") as file:
+            json.dump(dict(TUNABLES, **(tunables or {})), file)
+        self.crash_path = os.path.join(self.state, "data", "crash") if crash_file else None
+        self.start()
+
+    def command(self):
+        command = [os.path.join(BUILD, "lockstep-run"), "--state-dir", self.state,
+                   "--run-dir", self.run_dir, "--user", str(UID), "--libexec", BUILD,
+                   "--node-name", self.name, "--listen", "127.0.0.1:8443",
+                   "--tunables", os.path.join(self.root, "tunables.json")]
+        if self.crash_path:
+            command += ["--lockstepd-arg", "--crash", "--lockstepd-arg", "@" + self.crash_path]
+        return command
+
+    def start(self):
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(
+                self.command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+
+    def log(self):
+        with open(self.log_path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def answers(self):
+        try:
+            return self.api.raw("GET", "/api/v1/health").status == 200
+        except OSError:
+            assert self.process.poll() is None, "the node ended:\n" + self.log()[-4000:]
+            return False
+
+    def ready(self):
+        try:
+            return self.api.raw("GET", "/api/v1/ready").status == 200
+        except OSError:
+            assert self.process.poll() is None, "the node ended:\n" + self.log()[-4000:]
+            return False
+
+    def wait_ready(self):
+        try:
+            wait_for(self.ready, "the node is ready", 30)
+        except AssertionError as error:
+            raise AssertionError("%s\n%s" % (error, self.log()[-4000:])) from None
+
+    def token(self):
+        path = os.path.join(self.state, "data", "setup-token")
+        wait_for(lambda: os.path.exists(path), "the setup token")
+        with open(path, encoding="ascii") as file:
+            return file.read().strip()
+
+    def set_up(self):
+        """First administrator and an automation key; self.api uses the key from then on."""
+        wait_for(self.answers, "the API answers", 30)
+        self.api.expect(201, "POST", "/api/v1/setup",
+                        {"token": self.token(), "name": "maria", "password": PASSWORD})
+        admin = self.session()
+        made = admin.create("automation_keys", name="test")
+        self.api.key = made["key"]
+        return self
+
+    def session(self):
+        admin = Api(self.api.address, self.api.port)
+        admin.sign_in("maria", PASSWORD)
+        return admin
+
+    def pids(self, program):
+        return [p for p in sorted(descendants(self.process.pid)) if program_of(p) == program]
+
+    def pid_of(self, program):
+        return wait_for(lambda: self.pids(program), program + " runs")[0]
+
+    def generation(self, link="current"):
+        return os.path.realpath(os.path.join(self.state, "generation", link))
+
+    def config(self):
+        with open(os.path.join(self.generation(), "haproxy.cfg"), encoding="utf-8") as file:
+            return file.read()
+
+    def admin_socket(self, command):
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(5)
+            client.connect(os.path.join(self.run_dir, "haproxy.sock"))
+            client.sendall(command.encode() + b"\n")
+            client.shutdown(socket.SHUT_WR)
+            out = b""
+            while piece := client.recv(65536):
+                out += piece
+            return out.decode()
+
+    def running_digest(self):
+        found = re.search(r"^Description: lockstep ([0-9a-f]+)$", self.admin_socket("show info"),
+                          re.MULTILINE)
+        return found[1] if found else None
+
+    def stop(self):
+        """Ends it in order; nothing of it may be left."""
+        if self.process is not None and self.process.poll() is None:
+            family = descendants(self.process.pid)
+            self.process.send_signal(signal.SIGTERM)
+            status = self.process.wait(30)
+            left = {p: line for p, line in family.items() if is_alive(p)}
+            assert not left, "left running: %s" % left
+            assert status == 0, "lockstep-run ended with %d:\n%s" % (status, self.log()[-4000:])
+
+    def kill(self):
+        """As a power cut would: everything at once."""
+        family = [self.process.pid, *descendants(self.process.pid)]
+        for pid in family:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait(10)
+        wait_for(lambda: reap() or not any(is_alive(p) for p in family),
+                 "all processes are gone")
+
+    def close(self):
+        try:
+            if self.process.poll() is None:
+                self.stop()
+        finally:
+            if self.process.poll() is None:
+                self.kill()
+            shutil.rmtree(self.root, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_error):
+        self.close()

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "tests/support/engine_lab.h"
+
+static int
+lab_open(void **state)
+{
+    struct engine_lab *l = engine_lab_new();
+
+    engine_lab_start(l);
+    *state = l;
+    return 0;
+}
+
+static int
+lab_close(void **state)
+{
+    engine_lab_delete(*state);
+    return 0;
+}
+
+static const char *
+text_of(const json_t *v, const char *key)
+{
+    return json_string_value(json_object_get(v, key));
+}
+
+/* ---- it works ---- */
+
+static void
+an_apply_ends_with_the_new_revision_serving(void **state)
+{
+    struct engine_lab *l = *state;
+    struct engine_status s;
+    json_t *task;
+    int64_t current = l->fake.current;
+
+    engine_lab_must(l, "[" LAB_LISTENER "]");
+    task = engine_lab_applied(l);
+    engine_lab_ended(task, "ok", "settle", "ok");
+    assert_string_equal(text_of(task, "kind"), "apply");
+    assert_string_equal(text_of(task, "author"), "admin maria");
+    assert_int_equal(
+        json_integer_value(json_object_get(json_object_get(task, "result"), "rev")), 2);
+    json_decref(task);
+    assert_string_equal(engine_lab_draft(l), "");
+    assert_non_null(engine_lab_head_object(l, K_LISTENER, "web"));
+    assert_int_equal(l->fake.bind_tests, 1);
+    assert_int_equal(l->fake.reloads, 2);
+    assert_true(l->fake.current > current);
+    assert_int_equal(l->fake.good, l->fake.current);
+    /* C023: who waited for the task may ask at once. */
+    engine_get_status(l->en, &s);
+    assert_true(s.running_known);
+    assert_int_equal(s.running_rev, 2);
+    assert_string_equal(s.running_digest, l->fake.running);
+    assert_int_equal(s.serving, FACT_YES);
+}
+
+static void
+what_was_staged_is_removed(void **state)
+{
+    struct engine_lab *l = *state;
+    char path[512];
+
+    engine_lab_must(l, "[" LAB_LISTENER "]");
+    fake_fail(&l->fake, FAKE_CHECK, 1);
+    json_decref(engine_lab_applied(l));
+    json_decref(engine_lab_applied(l));
+    for (int i = 1; i < 10; i++) {
+        (void)snprintf(path, sizeof path, "%s/stage/%d", l->fake.state_dir, i);
+        assert_false(file_exists_at(-1, path));
+    }
+}
+
+static void
+an_empty_draft_is_nothing_to_apply(void **state)
+{
+    struct engine_lab *l = *state;
+    json_t *task = engine_lab_applied(l);
+
+    engine_lab_ended(task, "ok", "render", "");
+    assert_string_equal(text_of(task, "message"), "nothing to apply");
+    assert_true(json_is_null(json_object_get(task, "result")));
+    json_decref(task);
+    assert_int_equal(engine_lab_rev(l), 1);
+}
+
+static void
+equal_files_are_not_loaded_again(void **state)
+{
+    struct engine_lab *l = *state;
+    struct engine_status s;
+    json_t *task;
+
+    engine_lab_must(l, "[" LAB_SERVER("web1") "]");
+    task = engine_lab_applied(l);
+    engine_lab_ended(task, "ok", "check", "");
+    json_decref(task);
+    assert_int_equal(l->fake.stages, 1);
+    assert_int_equal(l->fake.reloads, 1);
+    engine_get_status(l->en, &s);
+    assert_int_equal(s.running_rev, 2);
+}
+
+static void
+warnings_of_the_checker_are_kept(void **state)
+{
+    struct engine_lab *l = *state;
+    json_t *task;
+
+    /* A pool without servers is a warning of validate_all. */
+    engine_lab_must(l, "[{'op': 'create', 'kind': 'pool', 'body': {'name': 'app'}}]");
+    task = engine_lab_applied(l);
+    engine_lab_ended(task, "ok", "settle", "ok");
+    assert_true(json_array_size(json_object_get(task, "problems")) > 0);
+    json_decref(task);
+}
+
+static void
+a_note_becomes_the_summary(void **state)
+{
+    static const struct actor who = {"admin maria"};
+    struct engine_lab *l = *state;
+    struct commit commit;
+    int64_t task = 0;
+
+    engine_lab_must(l, "[" LAB_SERVER("web1") "]");
+    problems_init(&l->problems, l->arena);
+    assert_int_equal(
+        apply_start(
+            l->en, &(struct apply_request){.who = &who, .note = "ticket 7"}, &task,
+            &l->problems, &l->error),
+        ERR_OK);
+    json_decref(engine_lab_task(l, task));
+    assert_int_equal(edit_commit_find(l->en, "2", &commit, &l->error), ERR_OK);
+    assert_string_equal(commit.summary, "ticket 7");
+    assert_string_equal(commit.author, "admin maria");
+}
+
+/* ---- it is refused and nothing changes ---- */
+
+static void
+what_the_checker_refuses_changes_nothing(void **state)
+{
+    struct engine_lab *l = *state;
+    int64_t current = l->fake.current;
+    const json_t *problem;
+    json_t *task;
+
+    engine_lab_must(l, "[" LAB_LISTENER "]");
+    fake_fail(&l->fake, FAKE_CHECK, 1);
+    task = engine_lab_applied(l);
+    engine_lab_ended(task, "failed", "check", "failed");
+    assert_string_equal(text_of(task, "code"), "invalid");
+    problem = json_array_get(json_object_get(task, "problems"), 0);
+    assert_string_equal(text_of(problem, "code"), "haproxy");
+    assert_non_null(strstr(text_of(problem, "message"), "this line is refused"));
+    json_decref(task);
+    assert_string_equal(engine_lab_draft(l), "listener web");
+    assert_int_equal(engine_lab_rev(l), 1);
+    assert_int_equal(l->fake.current, current);
+    assert_int_equal(l->fake.reloads, 1);
+    /* The draft is as it was: the same apply again works. */
+    task = engine_lab_applied(l);
+    engine_lab_ended(task, "ok", "settle", "ok");
+    json_decref(task);
+}
+
+static void
+an_address_in_use_names_listener_and_holder(void **state)
+{
+    struct engine_lab *l = *state;
+    const json_t *problem;
+    json_t *task;
+
+    engine_lab_must(l, "[" LAB_LISTENER "]");
+    fake_fail(&l->fake, FAKE_BIND, 1);
+    task = engine_lab_applied(l);
+    engine_lab_ended(task, "failed", "bind", "failed");
+    problem = json_array_get(json_object_get(task, "problems"), 0);
+    assert_string_equal(text_of(problem, "code"), "bind");
+    assert_string_equal(text_of(problem, "kind"), "listener");
+    assert_string_equal(text_of(problem, "name"), "web");
+    assert_string_equal(text_of(problem, "pointer"), "/port");
+    assert_non_null(strstr(text_of(problem, "message"), "nginx (pid 812)"));
+    json_decref(task);
+    assert_int_equal(l->fake.installs, 1);
+    assert_string_equal(engine_lab_draft(l), "listener web");
+}
+
+static void
+binds_that_are_held_are_not_tested_again(void **state)
+{
+    struct engine_lab *l = *state;
+    json_t *task;
+
+    engine_lab_must(l, "[" LAB_LISTENER "]");
+    json_decref(engine_lab_applied(l));
+    engine_lab_must(l, "[" LAB_TITLE("Back soon") "]");
+    task = engine_lab_applied(l);
+    engine_lab_ended(task, "ok", "settle", "ok");
+    json_decref(task);
+    assert_int_equal(l->fake.bind_tests, 1);
+}
+
+static void
+a_moved_base_is_a_conflict_that_names_the_head(void **state)
+{
+    static const struct actor who = {"key deploy"};
+    struct engine_lab *l = *state;
+    struct view *v = engine_view(l->en);
+    struct hash base = v->head.id;
+    char hex[SHA256_HEX + 1];
+    int64_t task = 0;
+
+    view_unref(v);
+    engine_lab_must(l, "[" LAB_SERVER("web1") "]");
+    json_decref(engine_lab_applied(l));
+    engine_lab_must(l, "[" LAB_SERVER("web2") "]");
+    v = engine_view(l->en);
+    hash_hex(&v->head.id, hex);
+    view_unref(v);
+    problems_init(&l->problems, l->arena);
+    assert_int_equal(
+        apply_start(
+            l->en, &(struct apply_request){.who = &who, .base = &base}, &task, &l->problems,
+            &l->error),
+        ERR_CONFLICT);
+    assert_non_null(strstr(l->error.msg, hex));
+}
+
+static void
+operations_leave_the_draft_alone(void **state)
+{
+    struct engine_lab *l = *state;
+    int64_t task = 0;
+
+    engine_lab_must(l, "[" LAB_SERVER("web1") "]");
+    assert_int_equal(engine_lab_apply_ops(l, "[" LAB_LISTENER "]", &task), ERR_OK);
+    json_decref(engine_lab_task(l, task));
+    assert_string_equal(engine_lab_draft(l), "server web1");
+    assert_non_null(engine_lab_head_object(l, K_LISTENER, "web"));
+    assert_null(engine_lab_head_object(l, K_SERVER, "web1"));
+}
+
+static void
+operations_that_are_wrong_are_answered_at_once(void **state)
+{
+    struct engine_lab *l = *state;
+    int64_t task = 0;
+
+    assert_int_equal(
+        engine_lab_apply_ops(
+            l, "[{'op': 'delete', 'kind': 'server', 'name': 'nobody'}]", &task),
+        ERR_NOT_FOUND);
+    assert_int_equal(
+        engine_lab_apply_ops(
+            l, "[{'op': 'create', 'kind': 'server', 'body': {'name': 'web1'}}]", &task),
+        ERR_INVALID);
+    assert_true(l->problems.errors > 0);
+    assert_int_equal(
+        engine_lab_apply_ops(
+            l, "[{'op': 'create', 'kind': 'automation_key', 'body': {'name': 'deploy'}}]",
+            &task),
+        ERR_INVALID);
+    assert_int_equal(task, 0);
+}
+
+/* ---- check only ---- */
+
+static err_t
+check(struct engine_lab *l, struct rendered **ret)
+{
+    struct view *v = engine_view(l->en);
+    err_t code;
+
+    problems_init(&l->problems, l->arena);
+    code = apply_check(l->en, &v->draft, &l->problems, ret, &l->error);
+    view_unref(v);
+    return code;
+}
+
+static void
+a_check_changes_nothing_that_serves(void **state)
+{
+    struct engine_lab *l = *state;
+    struct rendered *files = NULL;
+
+    engine_lab_must(l, "[" LAB_LISTENER "]");
+    assert_int_equal(check(l, &files), ERR_OK);
+    assert_non_null(rendered_find(files, "haproxy.cfg"));
+    apply_rendered_done(l->en, files);
+    fake_fail(&l->fake, FAKE_BIND, 1);
+    assert_int_equal(check(l, &files), ERR_INVALID);
+    assert_string_equal(l->problems.items[0].code, "bind");
+    assert_non_null(files);
+    apply_rendered_done(l->en, files);
+    fake_fail(&l->fake, FAKE_CHECK, 1);
+    assert_int_equal(check(l, &files), ERR_INVALID);
+    apply_rendered_done(l->en, files);
+    assert_int_equal(l->fake.installs, 1);
+    assert_int_equal(l->fake.reloads, 1);
+}
+
+int
+main(void)
+{
+#define WITH(test) cmocka_unit_test_setup_teardown(test, lab_open, lab_close)
+    static const struct CMUnitTest tests[] = {
+        WITH(an_apply_ends_with_the_new_revision_serving),
+        WITH(what_was_staged_is_removed),
+        WITH(an_empty_draft_is_nothing_to_apply),
+        WITH(equal_files_are_not_loaded_again),
+        WITH(warnings_of_the_checker_are_kept),
+        WITH(a_note_becomes_the_summary),
+        WITH(what_the_checker_refuses_changes_nothing),
+        WITH(an_address_in_use_names_listener_and_holder),
+        WITH(binds_that_are_held_are_not_tested_again),
+        WITH(a_moved_base_is_a_conflict_that_names_the_head),
+        WITH(operations_leave_the_draft_alone),
+        WITH(operations_that_are_wrong_are_answered_at_once),
+        WITH(a_check_changes_nothing_that_serves),
+    };
+#undef WITH
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/support/publishing.h"
+
+/* ---- what is refused ---- */
+
+struct refusal {
+    const char *request;
+    const char *code;
+    const char *pointer;
+};
+
+static const struct refusal refusals[] = {
+    {"['x']", "type", ""},
+    {"{'url': 'http://a.test', 'to': ['1.1.1.1:1'], 'helth': '/x'}", "unknown_field", "/helth"},
+    {"{'url': 'http://a.test', 'to': ['1.1.1.1:1'], 'a/b~': 1}", "unknown_field", "/a~1b~0"},
+    {"{'to': ['1.1.1.1:1']}", "required", "/url"},
+    {"{'url': 'http://a.test'}", "required", "/to"},
+    {"{'url': 'http://a.test', 'urls': ['http://a.test'], 'to': ['1.1.1.1:1']}", "url_and_urls",
+     "/url"},
+    {"{'url': 7, 'to': ['1.1.1.1:1']}", "type", "/url"},
+    {"{'urls': [], 'to': ['1.1.1.1:1']}", "type", "/urls"},
+    {"{'url': 'ftp://a.test', 'to': ['1.1.1.1:1']}", "url_scheme", "/url"},
+    {"{'url': 'a.test', 'to': ['1.1.1.1:1']}", "url_scheme", "/url"},
+    {"{'url': 'http://a.test/?q=1', 'to': ['1.1.1.1:1']}", "url_query", "/url"},
+    {"{'url': 'http://a.test/#x', 'to': ['1.1.1.1:1']}", "url_fragment", "/url"},
+    {"{'url': 'http://me:pw@a.test', 'to': ['1.1.1.1:1']}", "url_user_info", "/url"},
+    {"{'url': 'http://a test', 'to': ['1.1.1.1:1']}", "characters", "/url"},
+    {"{'url': 'http://', 'to': ['1.1.1.1:1']}", "host_missing", "/url"},
+    {"{'url': 'https://:443', 'to': ['1.1.1.1:1']}", "host_missing", "/url"},
+    {"{'url': 'http://a_.-/', 'to': ['1.1.1.1:1']}", "url_host", "/url"},
+    {"{'url': 'http://[::1]/', 'to': ['1.1.1.1:1']}", "url_host", "/url"},
+    {"{'url': 'http://a.test/../b', 'to': ['1.1.1.1:1']}", "url_path", "/url"},
+    {"{'url': 'http://a.test:0', 'to': ['1.1.1.1:1']}", "port_range", "/url"},
+    {"{'url': 'http://a.test:65536', 'to': ['1.1.1.1:1']}", "port_range", "/url"},
+    {"{'url': 'http://a.test:', 'to': ['1.1.1.1:1']}", "port_range", "/url"},
+    {"{'url': 'http://a.test:8000-8010', 'to': ['1.1.1.1:1']}", "port_range", "/url"},
+    {"{'url': 'http://a.test:8443', 'to': ['1.1.1.1:1']}", "reserved_port", "/url"},
+    {"{'url': 'tcp://:8444', 'to': ['1.1.1.1:1']}", "reserved_port", "/url"},
+    {"{'url': 'tcp://db.test:5432', 'to': ['1.1.1.1:1']}", "tcp_host", "/url"},
+    {"{'url': 'tcp://:5432/x', 'to': ['1.1.1.1:1']}", "tcp_path", "/url"},
+    {"{'url': 'tcp://', 'to': ['1.1.1.1:1']}", "port_missing", "/url"},
+    {"{'urls': ['http://a.test', 'https://b.test'], 'to': ['1.1.1.1:1']}", "mixed_schemes",
+     "/urls/1"},
+    {"{'urls': ['http://a.test', 'http://b.test:81'], 'to': ['1.1.1.1:1']}", "mixed_ports",
+     "/urls/1"},
+    {"{'urls': ['http://a.test/x', 'http://b.test/y'], 'to': ['1.1.1.1:1']}", "mixed_paths",
+     "/urls/1"},
+    {"{'urls': ['http://:80', 'http://b.test'], 'to': ['1.1.1.1:1']}", "mixed_hosts",
+     "/urls/1"},
+    {"{'urls': ['http://a.test', 'http://A.test.'], 'to': ['1.1.1.1:1']}", "duplicate",
+     "/urls/1"},
+    {"{'url': 'http://a.test', 'to': []}", "no_targets", "/to"},
+    {"{'url': 'http://a.test', 'to': '1.1.1.1:1'}", "type", "/to"},
+    {"{'url': 'http://a.test', 'to': ['a=b=c']}", "target_equals", "/to/0"},
+    {"{'url': 'http://a.test', 'to': ['=1.1.1.1:1']}", "target_label", "/to/0"},
+    {"{'url': 'http://a.test', 'to': ['a.b=1.1.1.1:1']}", "target_label", "/to/0"},
+    {"{'url': 'http://a.test', 'to': ['1.1.1.1']}", "port_missing", "/to/0"},
+    {"{'url': 'http://a.test', 'to': ['1.1.1.1:0']}", "port_range", "/to/0"},
+    {"{'url': 'http://a.test', 'to': ['1.1.1.1:65536']}", "port_range", "/to/0"},
+    {"{'url': 'http://a.test', 'to': ['1.1.1.1:080']}", "port_range", "/to/0"},
+    {"{'url': 'http://a.test', 'to': [':80']}", "target_host", "/to/0"},
+    {"{'url': 'http://a.test', 'to': ['10.0.0.300:80']}", "target_host", "/to/0"},
+    {"{'url': 'http://a.test', 'to': ['[fe80::1%eth0]:80']}", "target_host", "/to/0"},
+    {"{'url': 'http://a.test', 'to': ['[a.test]:80']}", "target_host", "/to/0"},
+    {"{'url': 'http://a.test', 'to': ['2001:db8::1:80']}", "brackets", "/to/0"},
+    {"{'url': 'http://a.test', 'to': ['[2001:db8::1:80']}", "brackets", "/to/0"},
+    {"{'url': 'http://a.test', 'to': ['https://1.1.1.1:1']}", "target_https", "/to/0"},
+    {"{'url': 'http://a.test', 'to': ['pve1=https://1.1.1.1:1']}", "target_https", "/to/0"},
+    {"{'url': 'http://a.test', 'to': ['ftp://1.1.1.1:1']}", "target_scheme", "/to/0"},
+    {"{'url': 'tcp://:81', 'to': ['http://1.1.1.1:1']}", "target_tcp", "/to/0"},
+    {"{'url': 'http://a.test', 'to': ['1.1.1.1:1/x']}", "target_path", "/to/0"},
+    {"{'url': 'http://a.test', 'to': ['http://1.1.1.1:1/?a=b']}", "target_query", "/to/0"},
+    {"{'url': 'http://a.test', 'to': ['me@1.1.1.1:1']}", "target_user_info", "/to/0"},
+    {"{'url': 'http://a.test', 'to': ['x=1.1.1.1:1', 'x=1.1.1.2:1']}", "duplicate_label",
+     "/to/1"},
+    {"{'url': 'http://a.test', 'to': ['1.1.1.1:1', 'x=1.1.1.1:1']}", "duplicate_target",
+     "/to/1"},
+    {"{'url': 'http://a.test', 'to': ['[::1]:1', '[0:0::1]:1']}", "duplicate_target", "/to/1"},
+    {"{'url': 'http://a.test', 'to': ['1.1.1.1:1'], 'check': 'ping'}", "check", "/check"},
+    {"{'url': 'http://a.test', 'to': ['1.1.1.1:1'], 'check': 'http:'}", "check", "/check"},
+    {"{'url': 'http://a.test', 'to': ['1.1.1.1:1'], 'check': 'http:0/x'}", "check_port",
+     "/check"},
+    {"{'url': 'http://a.test', 'to': ['1.1.1.1:1'], 'check': 'http:/a b'}", "characters",
+     "/check"},
+    {"{'url': 'http://a.test', 'to': ['1.1.1.1:1'], 'check': 'http://x'}", "check_path",
+     "/check"},
+    {"{'url': 'http://a.test', 'to': ['1.1.1.1:1'], 'name': '-x'}", "name", "/name"},
+    {"{'url': 'http://a.test', 'to': ['1.1.1.1:1'], 'name': 'lockstep-x'}", "reserved_name",
+     "/name"},
+    {"{'url': 'http://a.test', 'to': ['abcdefgh=1.1.1.1:1'], 'name':"
+     " 'a123456789b123456789c123456789d123456789e123456789f123456789'}",
+     "too_long", "/to/0"},
+};
+
+static void
+wrong_requests_are_refused_where_they_are_wrong(void **state)
+{
+    struct pair x;
+    (void)state;
+    pair_init(&x, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+        json_t *request = pair_json(refusals[i].request);
+        size_t ops = 0;
+        print_message("  %s\n", refusals[i].request);
+        assert_null(publish_to(&x, request, &ops));
+        assert_int_equal(ops, 0);
+        assert_string_equal(pair_codes(&x), refusals[i].code);
+        assert_string_equal(x.problems.items[0].pointer, refusals[i].pointer);
+        json_decref(request);
+    }
+    pair_fini(&x);
+}
+
+static void
+combinations_that_cannot_be_have_messages_of_their_own(void **state)
+{
+    struct pair x;
+    const char *said[ARRAY_LEN(refusals)];
+    (void)state;
+    pair_init(&x, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+        json_t *request = pair_json(refusals[i].request);
+        publish_to(&x, request, NULL);
+        said[i] = x.problems.items[0].message;
+        for (size_t j = 0; j < i; j++) {
+            if (strcmp(refusals[i].code, refusals[j].code) != 0) {
+                assert_string_not_equal(said[i], said[j]);
+            }
+        }
+        json_decref(request);
+    }
+    pair_fini(&x);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_requests_are_refused_where_they_are_wrong),
+        cmocka_unit_test(combinations_that_cannot_be_have_messages_of_their_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "tests/support/store_lab.h"
+
+static int
+set_up(void **state)
+{
+    static struct lab l;
+
+    lab_init(&l);
+    lab_open(&l);
+    *state = &l;
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    lab_fini(*state);
+    return 0;
+}
+
+/* The store's state equals these, now and after it was opened again. */
+static void
+assert_stored(struct lab *l, const struct snapshot *shared, const struct snapshot *local)
+{
+    for (int i = 0; i < 2; i++) {
+        CLEANUP(snapshot_cleanup) struct snapshot *now_shared = lab_shared(l);
+        CLEANUP(snapshot_cleanup) struct snapshot *now_local = lab_local(l);
+        struct error e = {0};
+        int64_t checked;
+
+        assert_true(lab_equal(now_shared, shared));
+        assert_true(lab_equal(now_local, local));
+        if (store_verify(l->store, &checked, &e) != ERR_OK) {
+            fail_msg("%s", e.msg);
+        }
+        lab_reopen(l);
+    }
+}
+
+/* Two servers and a pool with both. */
+static struct snapshot *
+small_site(const struct snapshot *from)
+{
+    static const char *const members[] = {"web1", "web2"};
+    CLEANUP(snapshot_cleanup) struct snapshot *a = lab_with(from, lab_server(1, NULL, 8080));
+    CLEANUP(snapshot_cleanup) struct snapshot *b = lab_with(a, lab_server(2, NULL, 8081));
+
+    return lab_with(b, lab_pool(7, b, members, 2));
+}
+
+static void
+reload_equals_what_was_committed(void **state)
+{
+    struct lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *first = lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_local(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *shared = small_site(first);
+    CLEANUP(snapshot_cleanup) struct snapshot *more = NULL;
+    struct commit head[2];
+
+    head[0] = lab_commit(l, shared, NULL);
+    assert_stored(l, shared, local);
+    more = lab_with(shared, lab_server(2, "other", 9000));
+    head[1] = lab_commit(l, more, NULL);
+    assert_stored(l, more, local);
+    assert_int_equal(head[0].rev, 2);
+    assert_int_equal(head[1].rev, 3);
+    assert_int_equal(head[1].parent_count, 1);
+    assert_true(hash_equal(&head[1].parents[0], &head[0].id));
+}
+
+static void
+commit_says_what_was_asked_for(void **state)
+{
+    struct lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *first = lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *shared = small_site(first);
+    struct commit_request q = lab_request(l, shared, NULL);
+    struct commit head;
+    struct commit found;
+    struct hash wanted;
+    int64_t local_rev;
+    struct error e;
+
+    q.summary = "two servers";
+    q.at_ms = 1234567;
+    q.confirm_until_ms = 1300000;
+    assert_int_equal(store_commit(l->store, &q, &head, &local_rev, &e), ERR_OK);
+    lab_reopen(l);
+    assert_int_equal(store_commit_find(l->store, "2", &found, &e), ERR_OK);
+    assert_memory_equal(&found.id, &head.id, sizeof found.id);
+    wanted = commit_compute_id(&found);
+    assert_true(hash_equal(&wanted, &found.id));
+    wanted = snapshot_fp(shared, SCHEMA_VERSION);
+    assert_true(hash_equal(&wanted, &found.fp));
+    assert_string_equal(found.node, "node1");
+    assert_string_equal(found.author, "admin maria");
+    assert_string_equal(found.summary, "two servers");
+    assert_int_equal(found.at_ms, 1234567);
+    assert_int_equal(found.confirm_until_ms, 1300000);
+    assert_int_equal(found.schema_version, SCHEMA_VERSION);
+    assert_int_equal(
+        lab_number(
+            l, "SELECT count(*) FROM audit WHERE author = 'admin maria' AND "
+               "action = 'commit' AND at_ms = 1234567 AND text LIKE "
+               "'revision 2@%: two servers'"),
+        1);
+}
+
+static void
+time_comes_from_the_clock_when_none_is_given(void **state)
+{
+    struct lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *first = lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *shared = small_site(first);
+    struct commit_request q = lab_request(l, shared, NULL);
+    struct commit head;
+    int64_t local_rev;
+    struct error e;
+
+    q.at_ms = 0;
+    l->now_ms = 5000;
+    assert_int_equal(store_commit(l->store, &q, &head, &local_rev, &e), ERR_OK);
+    assert_int_equal(head.at_ms, 5000);
+}
+
+static void
+local_container_has_its_own_revision(void **state)
+{
+    struct lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *shared = lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *before = lab_local(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_with(before, lab_admin(3));
+    struct commit_request q = lab_request(l, NULL, local);
+    struct commit head;
+    int64_t local_rev;
+    struct error e;
+
+    assert_int_equal(store_commit(l->store, &q, &head, &local_rev, &e), ERR_OK);
+    assert_int_equal(head.rev, 1);
+    assert_int_equal(local_rev, 2);
+    assert_stored(l, shared, local);
+}
+
+static void
+both_containers_change_in_one_commit(void **state)
+{
+    struct lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *first = lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *before = lab_local(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *shared = small_site(first);
+    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_with(before, lab_admin(3));
+    struct commit_request q = lab_request(l, shared, local);
+    struct commit head;
+    int64_t local_rev;
+    struct error e;
+
+    assert_int_equal(store_commit(l->store, &q, &head, &local_rev, &e), ERR_OK);
+    assert_int_equal(head.rev, 2);
+    assert_int_equal(local_rev, 2);
+    assert_stored(l, shared, local);
+}
+
+static void
+equal_content_makes_no_commit(void **state)
+{
+    struct lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *shared = lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_local(l);
+    struct commit_request q = lab_request(l, shared, local);
+    struct commit head;
+    int64_t local_rev;
+    struct error e;
+
+    assert_int_equal(store_commit(l->store, &q, &head, &local_rev, &e), ERR_OK);
+    assert_int_equal(head.rev, 1);
+    assert_int_equal(local_rev, 1);
+    assert_int_equal(lab_number(l, "SELECT count(*) FROM commit_log"), 1);
+}
+
+static void
+further_parents_make_a_commit_above_all_of_them(void **state)
+{
+    struct lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *first = lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_local(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *shared = small_site(first);
+    struct commit_request q = lab_request(l, shared, NULL);
+    struct hash more[3] = {{{9}}};
+    struct commit heads[2];
+    struct commit head;
+    int64_t local_rev;
+    struct error e;
+
+    heads[0] = lab_commit(l, shared, NULL);
+    assert_int_equal(store_commit_find(l->store, "1", &heads[1], &e), ERR_OK);
+    q.more_parents = more;
+    q.more_parent_count = 1;
+    assert_int_equal(store_commit(l->store, &q, &head, &local_rev, &e), ERR_NOT_FOUND);
+    /* The head itself is not named twice. */
+    more[0] = heads[0].id;
+    more[1] = heads[1].id;
+    q.more_parent_count = 2;
+    assert_int_equal(store_commit(l->store, &q, &head, &local_rev, &e), ERR_OK);
+    assert_int_equal(head.rev, 3);
+    assert_int_equal(head.parent_count, 2);
+    assert_true(hash_equal(&head.parents[0], &heads[0].id));
+    assert_true(hash_equal(&head.parents[1], &heads[1].id));
+    assert_true(hash_equal(&head.fp, &heads[0].fp));
+    assert_stored(l, shared, local);
+}
+
+static void
+names_can_be_swapped(void **state)
+{
+    struct lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *first = lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_local(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *shared = small_site(first);
+    CLEANUP(snapshot_cleanup) struct snapshot *swapped = NULL;
+    struct snapshot_edit *x = snapshot_edit_new(shared);
+    struct error e;
+
+    (void)lab_commit(l, shared, NULL);
+    snapshot_edit_put(x, lab_server(1, "web2", 8080));
+    snapshot_edit_put(x, lab_server(2, "web1", 8081));
+    assert_int_equal(snapshot_seal(x, &swapped, &e), ERR_OK);
+    (void)lab_commit(l, swapped, NULL);
+    assert_stored(l, swapped, local);
+}
+
+static void
+name_of_a_removed_object_is_free_again(void **state)
+{
+    struct lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *first = lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_local(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *a = lab_with(first, lab_server(1, NULL, 1));
+    CLEANUP(snapshot_cleanup) struct snapshot *b = lab_without(a, K_SERVER, "web1");
+    CLEANUP(snapshot_cleanup) struct snapshot *c = lab_with(b, lab_server(5, "web1", 1));
+
+    (void)lab_commit(l, a, NULL);
+    (void)lab_commit(l, c, NULL);
+    assert_stored(l, c, local);
+    (void)lab_commit(l, b, NULL);
+    assert_stored(l, b, local);
+}
+
+static void
+references_follow_their_object(void **state)
+{
+    static const char *const one[] = {"web2"};
+    struct lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *first = lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_local(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *shared = small_site(first);
+    CLEANUP(snapshot_cleanup)
+    struct snapshot *less = lab_with(shared, lab_pool(7, shared, one, 1));
+    CLEANUP(snapshot_cleanup) struct snapshot *renamed = lab_with(less, lab_server(2, "x", 1));
+    CLEANUP(snapshot_cleanup) struct snapshot *none = lab_without(less, K_POOL, "pool7");
+    CLEANUP(snapshot_cleanup) struct snapshot *bare = lab_without(none, K_SERVER, "web2");
+
+    (void)lab_commit(l, shared, NULL);
+    assert_int_equal(lab_number(l, "SELECT count(*) FROM shared_ref"), 2);
+    (void)lab_commit(l, less, NULL);
+    assert_int_equal(lab_number(l, "SELECT count(*) FROM shared_ref"), 1);
+    (void)lab_commit(l, renamed, NULL);
+    assert_int_equal(lab_number(l, "SELECT count(*) FROM shared_ref"), 1);
+    assert_stored(l, renamed, local);
+    (void)lab_commit(l, bare, NULL);
+    assert_int_equal(lab_number(l, "SELECT count(*) FROM shared_ref"), 0);
+    assert_stored(l, bare, local);
+}
+
+/* -- failures */
+
+static void
+broken_reference_is_refused_as_a_whole(void **state)
+{
+    struct lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *first = lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_local(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *shared = small_site(first);
+    CLEANUP(snapshot_cleanup) struct snapshot *broken = lab_without(shared, K_SERVER, "web2");
+    struct commit_request q = lab_request(l, broken, NULL);
+    struct commit head;
+    int64_t local_rev;
+    struct error e;
+
+    (void)lab_commit(l, shared, NULL);
+    assert_int_equal(store_commit(l->store, &q, &head, &local_rev, &e), ERR_CONFLICT);
+    assert_stored(l, shared, local);
+    assert_int_equal(lab_number(l, "SELECT count(*) FROM commit_log"), 2);
+}
+
+static void
+texts_that_are_too_long_are_refused(void **state)
+{
+    struct lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *first = lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_local(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *shared = small_site(first);
+    struct commit_request q = lab_request(l, shared, NULL);
+    char text[COMMIT_TEXT_BYTES + 1] = "";
+    struct commit head;
+    int64_t local_rev;
+    struct error e;
+
+    memset(text, 'x', COMMIT_TEXT_BYTES);
+    q.summary = text;
+    assert_int_equal(store_commit(l->store, &q, &head, &local_rev, &e), ERR_INVALID);
+    q.summary = "";
+    q.author = text;
+    assert_int_equal(store_commit(l->store, &q, &head, &local_rev, &e), ERR_INVALID);
+    q.author = "";
+    q.node = text;
+    assert_int_equal(store_commit(l->store, &q, &head, &local_rev, &e), ERR_INVALID);
+    assert_stored(l, first, local);
+}
+
+static void
+another_program_that_writes_makes_it_busy(void **state)
+{
+    struct lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *first = lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_local(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *shared = small_site(first);
+    CLEANUP(db_cleanup) struct db *other = lab_raw(l);
+    struct commit_request q = lab_request(l, shared, NULL);
+    int64_t start_ms = clock_mono_ms(&clock_system);
+    struct commit head;
+    int64_t local_rev;
+    struct error e;
+
+    assert_int_equal(db_script(other, "BEGIN IMMEDIATE", &e), ERR_OK);
+    assert_int_equal(store_commit(l->store, &q, &head, &local_rev, &e), ERR_BUSY);
+    assert_in_range(clock_mono_ms(&clock_system) - start_ms, DB_BUSY_MS - 200, 10000);
+    assert_int_equal(db_script(other, "ROLLBACK", &e), ERR_OK);
+    assert_stored(l, first, local);
+    assert_int_equal(store_commit(l->store, &q, &head, &local_rev, &e), ERR_OK);
+    assert_stored(l, shared, local);
+}
+
+static void
+head_moved_by_another_program_is_a_conflict(void **state)
+{
+    struct lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *first = lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *shared = small_site(first);
+    struct commit_request q = lab_request(l, shared, NULL);
+    struct commit head;
+    int64_t local_rev;
+    struct error e;
+
+    lab_script(l, "UPDATE meta SET local_rev = local_rev + 1");
+    assert_int_equal(store_commit(l->store, &q, &head, &local_rev, &e), ERR_CONFLICT);
+    assert_int_equal(lab_number(l, "SELECT count(*) FROM commit_log"), 1);
+}
+
+static void
+many_random_commits_stay_verifiable(void **state)
+{
+    struct lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *now = lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_local(l);
+    uint64_t random = 1;
+
+    for (int i = 0; i < 60; i++) {
+        struct snapshot *next = snapshot_ref(now);
+
+        for (int edits = 0; edits < 3; edits++) {
+            struct snapshot *from = next;
+            char name[32];
+            unsigned n;
+
+            random = (random * 1103515245u + 12345u) & 0x7fffffffu;
+            n = (unsigned)(random >> 16) % 20 + 1;
+            (void)snprintf(name, sizeof name, "web%u", n);
+            if ((random >> 8) % 3 == 0 && snapshot_by_name(from, K_SERVER, name) != NULL) {
+                next = lab_without(from, K_SERVER, name);
+            } else {
+                next = lab_with(from, lab_server(n, NULL, (int)(random >> 20) + 1));
+            }
+            snapshot_unref(from);
+        }
+        (void)lab_commit(l, next, NULL);
+        snapshot_unref(now);
+        now = next;
+    }
+    assert_stored(l, now, local);
+}
+
+int
+main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(reload_equals_what_was_committed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(commit_says_what_was_asked_for, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            time_comes_from_the_clock_when_none_is_given, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            local_container_has_its_own_revision, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            both_containers_change_in_one_commit, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(equal_content_makes_no_commit, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            further_parents_make_a_commit_above_all_of_them, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(names_can_be_swapped, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            name_of_a_removed_object_is_free_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(references_follow_their_object, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            broken_reference_is_refused_as_a_whole, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(texts_that_are_too_long_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            another_program_that_writes_makes_it_busy, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            head_moved_by_another_program_is_a_conflict, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(many_random_commits_stay_verifiable, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

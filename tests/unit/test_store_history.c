@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "store/inner.h"
+#include "tests/support/store_lab.h"
+
+static int
+set_up(void **state)
+{
+    static struct lab l;
+
+    lab_init(&l);
+    lab_open(&l);
+    *state = &l;
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    lab_fini(*state);
+    return 0;
+}
+
+/* What each revision held; index 0 is revision 1. */
+#define LOG_MAX ((size_t)400)
+
+struct log {
+    struct commit commits[LOG_MAX];
+    struct snapshot *contents[LOG_MAX];
+    size_t count;
+};
+
+static void
+log_fini(struct log *g)
+{
+    for (size_t i = 0; i < g->count; i++) {
+        snapshot_unref(g->contents[i]);
+    }
+}
+
+static struct log *
+log_start(struct lab *l)
+{
+    struct log *g = calloc(1, sizeof *g);
+    struct error e;
+
+    assert_non_null(g);
+    assert_int_equal(store_commit_find(l->store, "1", &g->commits[0], &e), ERR_OK);
+    g->contents[0] = lab_shared(l);
+    g->count = 1;
+    return g;
+}
+
+static void
+log_cleanup(struct log **g)
+{
+    log_fini(*g);
+    free(*g);
+}
+
+/* Commit number i: creates, changes, renames and removes. Every name is new, so that an old
+ * content needs bodies that the head has not. */
+static struct snapshot *
+next_content(const struct snapshot *from, unsigned i)
+{
+    unsigned n = i % 9 + 1;
+    char id[OBJECT_ID_BYTES];
+    char name[32];
+    const struct object *o;
+
+    lab_id(n, id);
+    o = snapshot_by_id(from, K_SERVER, id);
+    if (o != NULL && i % 4 == 3) {
+        return lab_without(from, K_SERVER, o->name.s);
+    }
+    (void)snprintf(name, sizeof name, "web%u-%u", n, i);
+    return lab_with(from, lab_server(n, name, (int)(i % 60000) + 1));
+}
+
+static void
+log_extend(struct lab *l, struct log *g, size_t count)
+{
+    while (g->count < count) {
+        g->contents[g->count] = next_content(g->contents[g->count - 1], (unsigned)g->count);
+        g->commits[g->count] = lab_commit(l, g->contents[g->count], NULL);
+        g->count++;
+    }
+}
+
+static void
+assert_content(struct lab *l, const struct log *g, size_t i)
+{
+    CLEANUP(snapshot_cleanup) struct snapshot *found = NULL;
+    struct error e;
+
+    if (store_commit_content(l->store, &g->commits[i].id, &found, &e) != ERR_OK) {
+        fail_msg("revision %zu: %s", i + 1, e.msg);
+    }
+    assert_true(lab_equal(found, g->contents[i]));
+}
+
+static void
+assert_verified(struct lab *l)
+{
+    struct error e;
+    int64_t checked = 0;
+
+    if (store_verify(l->store, &checked, &e) != ERR_OK) {
+        fail_msg("%s", e.msg);
+    }
+    assert_in_range(checked, 1, 100000);
+}
+
+static void
+gives_back_the_content_of_every_commit(void **state)
+{
+    struct lab *l = *state;
+    CLEANUP(log_cleanup) struct log *g = log_start(l);
+
+    log_extend(l, g, 150);
+    for (size_t i = 0; i < g->count; i++) {
+        assert_content(l, g, i);
+    }
+    assert_verified(l);
+    lab_reopen(l);
+    /* Nothing in memory yet that could serve instead of the bodies. */
+    for (size_t i = 0; i < g->count; i++) {
+        assert_content(l, g, g->count - 1 - i);
+    }
+    assert_verified(l);
+    assert_int_equal(lab_number(l, "SELECT count(DISTINCT seq) FROM commit_full"), 3);
+}
+
+static void
+forgets_bodies_of_old_commits_only(void **state)
+{
+    struct lab *l = *state;
+    CLEANUP(log_cleanup) struct log *g = log_start(l);
+    size_t forgotten = 0;
+
+    log_extend(l, g, LOG_MAX);
+    lab_reopen(l);
+    for (size_t i = 0; i < g->count; i++) {
+        struct snapshot *found = NULL;
+        struct error e;
+        err_t code = store_commit_content(l->store, &g->commits[i].id, &found, &e);
+
+        if (code == ERR_NOT_FOUND && i + STORE_KEPT_COMMITS < g->count) {
+            assert_non_null(strstr(e.msg, "kept"));
+            forgotten++;
+            continue;
+        }
+        assert_int_equal(code, ERR_OK);
+        assert_true(lab_equal(found, g->contents[i]));
+        snapshot_unref(found);
+    }
+    /* Kept beyond 200 at most: back to a full index, and what came after the last prune. */
+    assert_in_range(
+        forgotten, LOG_MAX - STORE_KEPT_COMMITS - (size_t)2 * STORE_FULL_EVERY - 1, LOG_MAX);
+    assert_int_equal(lab_number(l, "SELECT count(*) FROM commit_log"), LOG_MAX);
+    assert_verified(l);
+}
+
+static void
+keeps_bodies_that_the_draft_or_the_local_container_needs(void **state)
+{
+    struct lab *l = *state;
+    CLEANUP(log_cleanup) struct log *g = log_start(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_local(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *local_to = lab_with(local, lab_admin(3));
+    struct draft_row row = {.kind = K_SERVER, .name = "drafted", .author = "admin maria"};
+    struct store_state st;
+    struct error e;
+
+    (void)lab_commit(l, NULL, local_to);
+    lab_id(900, row.id);
+    row.object = lab_server(900, "drafted", 1);
+    assert_int_equal(store_draft_put(l->store, &row, &e), ERR_OK);
+    log_extend(l, g, 300);
+    lab_reopen(l);
+    assert_int_equal(store_load(l->store, &st, &e), ERR_OK);
+    assert_int_equal(st.draft.count, 1);
+    assert_true(hash_equal(&st.draft.rows[0].object->objhash, &row.object->objhash));
+    assert_true(lab_equal(st.local, local_to));
+    object_unref(row.object);
+    draft_list_free(&st.draft);
+    snapshot_unref(st.shared);
+    snapshot_unref(st.local);
+    assert_verified(l);
+}
+
+static void
+drafts_that_were_overwritten_do_not_pile_up(void **state)
+{
+    struct lab *l = *state;
+    struct draft_row row = {.kind = K_SERVER, .name = "drafted", .author = "admin maria"};
+    struct error e;
+
+    lab_id(900, row.id);
+    for (int i = 0; i < 2 * STORE_PRUNE_WRITES; i++) {
+        row.object = lab_server(900, "drafted", i + 1);
+        assert_int_equal(store_draft_put(l->store, &row, &e), ERR_OK);
+        object_unref(row.object);
+    }
+    assert_in_range(lab_number(l, "SELECT count(*) FROM body"), 1, STORE_PRUNE_WRITES + 10);
+}
+
+static void
+lists_the_newest_first(void **state)
+{
+    struct lab *l = *state;
+    CLEANUP(log_cleanup) struct log *g = log_start(l);
+    struct commit *page = NULL;
+    size_t count = 0;
+    size_t at = 25;
+    int64_t before = 0;
+    struct error e;
+
+    log_extend(l, g, 25);
+    do {
+        assert_int_equal(store_commits(l->store, before, 10, &page, &count, &e), ERR_OK);
+        for (size_t i = 0; i < count; i++) {
+            at--;
+            assert_true(hash_equal(&page[i].id, &g->commits[at].id));
+            assert_int_equal(page[i].rev, at + 1);
+            assert_int_equal(page[i].parent_count, at > 0 ? 1 : 0);
+            before = page[i].rev;
+        }
+        free(page);
+    } while (count > 0);
+    assert_int_equal(at, 0);
+    assert_int_equal(store_commits(l->store, 0, 0, &page, &count, &e), ERR_OK);
+    assert_int_equal(count, 0);
+    free(page);
+    assert_int_equal(store_commits(l->store, 0, SIZE_MAX, &page, &count, &e), ERR_OK);
+    assert_int_equal(count, 25);
+    free(page);
+}
+
+static void
+finds_a_commit_by_what_people_write(void **state)
+{
+    static const char *const unknown[] = {
+        "",
+        "0",
+        "12",
+        "99",
+        "2@00000000",
+        "2@",
+        "@",
+        "2@1a2b3c",
+        "x",
+        "-1",
+        "2 ",
+        "00000000000000000000000000000000000000",
+        "0000000000000000000000000000000000000000000000000000000000000000"};
+    struct lab *l = *state;
+    CLEANUP(log_cleanup) struct log *g = log_start(l);
+    char hex[SHA256_HEX + 1];
+    char spec[64];
+    struct commit found;
+    struct error e;
+
+    log_extend(l, g, 3);
+    assert_int_equal(store_commit_find(l->store, "2", &found, &e), ERR_OK);
+    assert_true(hash_equal(&found.id, &g->commits[1].id));
+    hash_hex(&g->commits[1].fp, hex);
+    (void)snprintf(spec, sizeof spec, "2@%.8s", hex);
+    assert_int_equal(store_commit_find(l->store, spec, &found, &e), ERR_OK);
+    assert_true(hash_equal(&found.id, &g->commits[1].id));
+    hash_hex(&g->commits[2].id, hex);
+    assert_int_equal(store_commit_find(l->store, hex, &found, &e), ERR_OK);
+    assert_int_equal(found.rev, 3);
+    for (size_t i = 0; i < ARRAY_LEN(unknown); i++) {
+        assert_int_equal(store_commit_find(l->store, unknown[i], &found, &e), ERR_NOT_FOUND);
+    }
+}
+
+/* As a fork leaves them. */
+static void
+names_the_candidates_of_a_revision_that_is_not_unique(void **state)
+{
+    struct lab *l = *state;
+    CLEANUP(log_cleanup) struct log *g = log_start(l);
+    char spec[64];
+    char hex[SHA256_HEX + 1];
+    struct commit found;
+    struct error e;
+
+    log_extend(l, g, 3);
+    lab_script(
+        l, "INSERT INTO commit_log SELECT 100, zeroblob(32), rev, schema_version, "
+           "zeroblob(32), node, author, summary, at_ms, 0, 0 FROM commit_log "
+           "WHERE rev = 2");
+    assert_int_equal(store_commit_find(l->store, "2", &found, &e), ERR_CONFLICT);
+    hash_hex(&g->commits[1].fp, hex);
+    (void)snprintf(spec, sizeof spec, "2@%.8s", hex);
+    assert_non_null(strstr(e.msg, spec));
+    assert_non_null(strstr(e.msg, "2@00000000"));
+    assert_int_equal(store_commit_find(l->store, spec, &found, &e), ERR_OK);
+    assert_true(hash_equal(&found.id, &g->commits[1].id));
+
+    lab_script(
+        l, "INSERT INTO commit_log SELECT 101, randomblob(32), rev, schema_version, "
+           "fp, node, author, summary, at_ms, 0, 0 FROM commit_log WHERE seq = 2");
+    assert_int_equal(store_commit_find(l->store, spec, &found, &e), ERR_CONFLICT);
+    hash_hex(&g->commits[1].id, hex);
+    assert_non_null(strstr(e.msg, hex));
+}
+
+static void
+unknown_commit_has_no_content(void **state)
+{
+    static const struct hash none;
+    struct lab *l = *state;
+    struct snapshot *found = NULL;
+    struct error e;
+
+    assert_int_equal(store_commit_content(l->store, &none, &found, &e), ERR_NOT_FOUND);
+    assert_null(found);
+}
+
+int
+main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            gives_back_the_content_of_every_commit, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(forgets_bodies_of_old_commits_only, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            keeps_bodies_that_the_draft_or_the_local_container_needs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            drafts_that_were_overwritten_do_not_pile_up, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(lists_the_newest_first, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(finds_a_commit_by_what_people_write, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            names_the_candidates_of_a_revision_that_is_not_unique, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(unknown_commit_has_no_content, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
