@@ -371,14 +371,8 @@ act_back_verify(struct apply *a, struct error *e)
 
 /* ---- table ---- */
 
-static enum apply_event
-act_none(struct apply *a, struct error *e)
-{
-    (void)a;
-    (void)e;
-    ASSERT(!"a final state has no action");
-    return AE_FAIL;
-}
+/* Of final states. */
+#define act_none NULL
 
 static const action_fn actions[] = {
 #define STATE_ACTION(state, text, action) [AS_##state] = act_##action,
@@ -389,7 +383,7 @@ static const action_fn actions[] = {
 enum apply_event
 apply_act(enum apply_state state, struct apply *a, struct error *e)
 {
-    ASSERT((size_t)state < ARRAY_LEN(actions));
+    ASSERT(!apply_state_final(state));
     a->detail[0] = '\0';
     return actions[state](a, e);
 }

@@ -228,8 +228,8 @@ listen_on(const char *path, int *ret_fd, struct error *e)
     memcpy(sun.sun_path, path, strlen(path) + 1);
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || (unlink(path) != 0 && errno != ENOENT) ||
-        bind(fd, (const struct sockaddr *)&sun, sizeof sun) != 0 || chmod(path, 0660) != 0 ||
-        listen(fd, BACKLOG) != 0) {
+        bind(fd, (const struct sockaddr *)&sun, sizeof sun) != 0 ||
+        listen(fd, BACKLOG) != 0 || chmod(path, 0660) != 0) {
         return error_errno(e, ERR_IO, errno, "cannot listen on %s", path);
     }
     *ret_fd = fd;

@@ -46,7 +46,7 @@ add_ref(void *ctx, enum kind kind, const char *id, const char *pointer)
     size_t n = strlen(id);
 
     if (schema_kind(kind)->scope != c->scope) {
-        return;
+        return; /* uncovered: no kind refers to one of the other container yet */
     }
     if (l->count == l->cap) {
         l->cap = l->cap == 0 ? 16 : l->cap * 2;

@@ -441,9 +441,3 @@ db_last_rowid(const struct db *d)
 {
     return sqlite3_last_insert_rowid(d->handle);
 }
-
-int64_t
-db_changes(const struct db *d)
-{
-    return sqlite3_changes64(d->handle);
-}

@@ -72,7 +72,5 @@ MUST_USE err_t col_text(const struct query *q, int i, char *ret, size_t bytes, s
 MUST_USE err_t col_hash(const struct query *q, int i, struct hash *ret, struct error *e);
 
 int64_t db_last_rowid(const struct db *d);
-/* Rows that the last INSERT, UPDATE or DELETE touched. */
-int64_t db_changes(const struct db *d);
 
 #endif

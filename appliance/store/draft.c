@@ -215,7 +215,7 @@ store_draft_write(
         code = tx_commit(&t, e);
     }
     if (code == ERR_OK) {
-        s->writes = prune_now ? 0 : s->writes + 1;
+        s->writes = prune_now ? 0 : s->writes + (unsigned)put->count;
     }
     return code;
 }

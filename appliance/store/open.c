@@ -155,16 +155,18 @@ open_file(struct store *s, const char *data_dir, struct error *e)
         code = check_pages(s->db, e);
     }
     if (code == ERR_OK) {
+        code = check_key(s, e);
+    }
+    if (code == ERR_OK) {
         code = db_use(s->db, true, e);
     }
     if (code == ERR_OK) {
         code = migrate_run(s->db, &plan, e);
     }
-    if (code != ERR_OK) {
-        return code;
+    if (code == ERR_OK) {
+        db_restrict(s->db);
     }
-    db_restrict(s->db);
-    return check_key(s, e);
+    return code;
 }
 
 /* -- first start */

@@ -40,7 +40,7 @@ median(double *times, size_t count)
     return times[count / 2];
 }
 
-static void
+static NORETURN void
 give_up(const char *what, const struct error *e)
 {
     (void)fprintf(stderr, "%s: %s\n", what, e->msg);

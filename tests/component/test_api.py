@@ -113,7 +113,7 @@ class Walk(Case):
         api = self.api
         for plural in reversed(ORDER):
             api.delete("/api/v1/%s/walk" % plural)
-        api.expect(409, "DELETE", "/api/v1/draft/pool/walk")
+        api.expect(409, "DELETE", "/api/v1/draft/service/walk")
         api.expect(204, "DELETE", "/api/v1/draft/monitor/walk")
         api.expect(204, "DELETE", "/api/v1/draft")
         self.assertEqual(api.get("/api/v1/draft")["count"], 0)

@@ -132,16 +132,9 @@ class Steady(Case):
         digest = self.node.running_digest()
         for pid in self.node.pids("haproxy"):
             os.kill(pid, node.signal.SIGKILL)
-        node.wait_for(lambda: serving_digest(self.node) == digest, "HAProxy is back")
+        node.wait_for(lambda: self.node.running_digest() == digest, "HAProxy is back")
         self.node.wait_ready()
         self.assertTrue(self.serves())
-
-
-def serving_digest(of):
-    try:
-        return of.running_digest()
-    except OSError:
-        return None
 
 
 def pid_line(info):

@@ -53,8 +53,8 @@ class Cli(unittest.TestCase):
         self.assertIn("Confirm it serves", out)
         self.node.wait_ready()
         status = self.run_cli("status")
-        self.assertRegex(status, r"(?m)^stored +revision 2@[0-9a-f]{8}")
-        self.assertRegex(status, r"(?m)^running +revision 2, as stored$")
+        self.assertRegex(status, r"(?m)^stored +revision 3@[0-9a-f]{8}")
+        self.assertRegex(status, r"(?m)^running +revision 3, as stored$")
         self.assertRegex(status, r"(?m)^serving +yes")
         self.assertIn("draft is empty", self.run_cli("diff"))
 
@@ -75,8 +75,8 @@ class Cli(unittest.TestCase):
     def test_4_history_show_restore(self):
         history = self.run_cli("history")
         self.assertIn("first", history)
-        self.assertIn("maxconn: 4000 -> 3456", self.run_cli("show", "3"))
-        self.run_cli("restore", "2", "--apply")
+        self.assertIn("maxconn: 4000 -> 3456", self.run_cli("show", "4"))
+        self.run_cli("restore", "3", "--apply")
         self.assertIn("maxconn 4000", self.run_cli("config"))
         self.assertIn("hashes", self.run_cli("verify"))
         self.assertIn("ok", self.run_cli("tasks"))
@@ -89,8 +89,8 @@ class Cli(unittest.TestCase):
         self.assertIn("app.test", self.run_cli("delete", "pool", "app.test", status=1))
         self.run_cli("nonsense", status=2)
         self.run_cli("publish", "http://x.test", status=2)
-        self.assertIn("helth", self.run_cli("publish", "http://x.test", "--to", "192.0.2.1:80",
-                                            "--check", "helth:/x", status=1))
+        self.assertIn("/check", self.run_cli("publish", "http://x.test", "--to", "192.0.2.1:80",
+                                             "--check", "helth:/x", status=1))
 
     def test_6_another_key_of_the_server_is_refused_and_no_answer_is_said(self):
         with open(self.config, encoding="utf-8") as file:

@@ -143,9 +143,8 @@ class Node:
             return out.decode()
 
     def running_digest(self):
-        found = re.search(r"^Description: lockstep ([0-9a-f]+)$", self.admin_socket("show info"),
-                          re.MULTILINE)
-        return found[1] if found else None
+        info = self.admin_socket("show info")
+        return re.search(r"^description: lockstep ([0-9a-f]+)$", info, re.MULTILINE)[1]
 
     def stop(self):
         """Ends it in order; nothing of it may be left."""

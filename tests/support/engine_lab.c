@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 
+#define ASK_MS    20
 #define OPS_BYTES ((size_t)1 << 20)
 
 /* ---- life ---- */
@@ -131,40 +132,57 @@ waiting_init(struct waiting *w)
     ASSERT(pthread_cond_init(&w->changed, NULL) == 0);
 }
 
-static void
-wait_for_call(struct waiting *w, const struct timespec *deadline)
-{
-    (void)pthread_mutex_lock(&w->lock);
-    while (!w->called) {
-        if (pthread_cond_timedwait(&w->changed, &w->lock, deadline) != 0) {
-            (void)fprintf(stderr, "waited for %d s in vain\n", ENGINE_LAB_WAIT_S);
-            abort();
-        }
-    }
-    w->called = false;
-    (void)pthread_mutex_unlock(&w->lock);
-}
-
 static struct timespec
-deadline(void)
+after_ms(int64_t ms)
 {
     struct timespec ts;
 
     ASSERT(clock_gettime(CLOCK_REALTIME, &ts) == 0);
-    ts.tv_sec += ENGINE_LAB_WAIT_S;
+    ts.tv_sec += (time_t)(ms / 1000);
+    ts.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (ts.tv_nsec >= 1000000000) {
+        ts.tv_sec++;
+        ts.tv_nsec -= 1000000000;
+    }
     return ts;
+}
+
+/* True when it was called before the deadline. */
+static bool
+wait_for_call(struct waiting *w, const struct timespec *deadline)
+{
+    bool called;
+
+    (void)pthread_mutex_lock(&w->lock);
+    while (!w->called && pthread_cond_timedwait(&w->changed, &w->lock, deadline) == 0) {
+    }
+    called = w->called;
+    w->called = false;
+    (void)pthread_mutex_unlock(&w->lock);
+    return called;
+}
+
+NORETURN static void
+in_vain(void)
+{
+    (void)fprintf(stderr, "waited for %d s in vain\n", ENGINE_LAB_WAIT_S);
+    abort();
 }
 
 void
 engine_lab_await(struct engine_lab *l, engine_lab_fn fn)
 {
-    struct timespec until = deadline();
+    int64_t end_ms = clock_mono_ms(&clock_system) + ENGINE_LAB_WAIT_S * 1000;
     struct waiting w;
 
     waiting_init(&w);
     events_watch(engine_events(l->en), wake, &w);
     while (!fn(l)) {
-        wait_for_call(&w, &until);
+        struct timespec until = after_ms(ASK_MS);
+
+        if (!wait_for_call(&w, &until) && clock_mono_ms(&clock_system) > end_ms) {
+            in_vain();
+        }
     }
     events_unwatch(engine_events(l->en), wake, &w);
 }
@@ -183,12 +201,14 @@ engine_lab_serves_head(struct engine_lab *l)
 json_t *
 engine_lab_task(struct engine_lab *l, int64_t task)
 {
-    struct timespec until = deadline();
+    struct timespec until = after_ms(ENGINE_LAB_WAIT_S * 1000);
     struct waiting w;
 
     waiting_init(&w);
     ASSERT(task_when_done(engine_tasks(l->en), task, wake, &w));
-    wait_for_call(&w, &until);
+    if (!wait_for_call(&w, &until)) {
+        in_vain();
+    }
     return task_json(engine_tasks(l->en), task);
 }
 

@@ -26,6 +26,7 @@ struct engine_lab {
     struct tunables tunables;
     struct clock clock; /* the system's, with wall_shift_ms added to Unix time */
     int64_t wall_shift_ms;
+    int64_t seen_until_ms; /* for a test's condition */
     struct engine_config config;
     struct engine *en;
     struct arena *arena;
@@ -45,7 +46,7 @@ void engine_lab_fini(struct engine_lab *l); /* closes, too */
 struct engine_lab *engine_lab_new(void);
 void engine_lab_delete(struct engine_lab *l);
 
-/* Waits until fn(l) is true; asked after each event. */
+/* Waits until fn(l) is true; asked after each event, and now and then. */
 typedef bool (*engine_lab_fn)(struct engine_lab *l);
 void engine_lab_await(struct engine_lab *l, engine_lab_fn fn);
 bool engine_lab_serves_head(struct engine_lab *l); /* for engine_lab_await */

@@ -270,19 +270,22 @@ gen_text(struct gen *g, const struct schema_field *f)
 bool
 gen_same_text(const struct schema_field *f, const json_t *a, const json_t *b)
 {
-    struct buf CLEANUP(buf_fini) x;
-    struct buf CLEANUP(buf_fini) y;
+    struct buf x;
+    struct buf y;
+    bool same;
 
     if (f->type != FT_TEXT) {
-        return json_equal(a, b);
+        return json_equal(a, b) != 0;
     }
     buf_init(&x, TEXT_MAX_BYTES);
     buf_init(&y, TEXT_MAX_BYTES);
-    if (value_check_text(f->text_type, json_string_value(a), json_string_length(a), &x, NULL) !=
-            ERR_OK ||
-        value_check_text(f->text_type, json_string_value(b), json_string_length(b), &y, NULL) !=
-            ERR_OK) {
-        return false;
-    }
-    return strcmp(buf_str(&x), buf_str(&y)) == 0;
+    same =
+        value_check_text(f->text_type, json_string_value(a), json_string_length(a), &x, NULL) ==
+            ERR_OK &&
+        value_check_text(f->text_type, json_string_value(b), json_string_length(b), &y, NULL) ==
+            ERR_OK &&
+        strcmp(buf_str(&x), buf_str(&y)) == 0;
+    buf_fini(&x);
+    buf_fini(&y);
+    return same;
 }

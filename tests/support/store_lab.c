@@ -12,6 +12,8 @@
 #include "base/file.h"
 #include "base/x509.h"
 
+/* Many of them make a certificate that is stored compressed. */
+#define LONG_NAME  "a-name-of-forty-characters-or-a-few-more"
 #define LAB_NOW_MS ((int64_t)1800000000000)
 
 static int64_t
@@ -209,7 +211,10 @@ lab_pool(unsigned n, const struct snapshot *now, const char *const *servers, siz
 struct object *
 lab_certificate(unsigned n, struct buf *key_line)
 {
-    static const char *const names[] = {"app.example.test", NULL};
+    static const char *const names[] = {
+        "app.example.test",  LONG_NAME ".a.test", LONG_NAME ".b.test",
+        LONG_NAME ".c.test", LONG_NAME ".d.test", LONG_NAME ".e.test",
+        LONG_NAME ".f.test", LONG_NAME ".g.test", NULL};
     CLEANUP(buf_fini) struct buf chain = {.max = 65536};
     CLEANUP(buf_fini) struct buf key = {.max = 65536};
     const char *line;

@@ -82,6 +82,44 @@ reload_equals_what_was_committed(void **state)
 }
 
 static void
+large_objects_are_stored_compressed(void **state)
+{
+    struct lab *l = *state;
+    CLEANUP(buf_fini) struct buf line = {.max = 256};
+    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_local(l);
+    struct snapshot *now = lab_shared(l);
+    const char *names[60];
+    char texts[60][8];
+    size_t bytes;
+
+    for (unsigned i = 0; i < ARRAY_LEN(names); i++) {
+        struct snapshot *from = now;
+
+        (void)snprintf(texts[i], sizeof texts[i], "web%u", i);
+        names[i] = texts[i];
+        now = lab_with(from, lab_server(i, NULL, 80));
+        snapshot_unref(from);
+    }
+    for (int i = 0; i < 2; i++) {
+        struct snapshot *from = now;
+
+        now = lab_with(
+            from, i == 0 ? lab_pool(100, from, names, ARRAY_LEN(names))
+                         : lab_certificate(101, &line));
+        snapshot_unref(from);
+    }
+    (void)lab_commit(l, now, NULL);
+    assert_int_equal(lab_number(l, "SELECT form FROM body WHERE kind = 'pool'"), 1);
+    assert_int_equal(lab_number(l, "SELECT form FROM body WHERE kind = 'certificate'"), 3);
+    assert_int_equal(lab_number(l, "SELECT max(form) FROM body WHERE kind = 'server'"), 0);
+    bytes = snapshot_by_name(now, K_POOL, "pool100")->canonical_len;
+    assert_in_range(
+        lab_number(l, "SELECT length(data) FROM body WHERE kind = 'pool'"), 1, bytes / 4);
+    assert_stored(l, now, local);
+    snapshot_unref(now);
+}
+
+static void
 commit_says_what_was_asked_for(void **state)
 {
     struct lab *l = *state;
@@ -262,6 +300,7 @@ static void
 references_follow_their_object(void **state)
 {
     static const char *const one[] = {"web2"};
+    static const char *const another[] = {"web1"};
     struct lab *l = *state;
     CLEANUP(snapshot_cleanup) struct snapshot *first = lab_shared(l);
     CLEANUP(snapshot_cleanup) struct snapshot *local = lab_local(l);
@@ -269,6 +308,8 @@ references_follow_their_object(void **state)
     CLEANUP(snapshot_cleanup)
     struct snapshot *less = lab_with(shared, lab_pool(7, shared, one, 1));
     CLEANUP(snapshot_cleanup) struct snapshot *renamed = lab_with(less, lab_server(2, "x", 1));
+    CLEANUP(snapshot_cleanup)
+    struct snapshot *other = lab_with(less, lab_pool(7, less, another, 1));
     CLEANUP(snapshot_cleanup) struct snapshot *none = lab_without(less, K_POOL, "pool7");
     CLEANUP(snapshot_cleanup) struct snapshot *bare = lab_without(none, K_SERVER, "web2");
 
@@ -279,6 +320,8 @@ references_follow_their_object(void **state)
     (void)lab_commit(l, renamed, NULL);
     assert_int_equal(lab_number(l, "SELECT count(*) FROM shared_ref"), 1);
     assert_stored(l, renamed, local);
+    (void)lab_commit(l, other, NULL);
+    assert_stored(l, other, local);
     (void)lab_commit(l, bare, NULL);
     assert_int_equal(lab_number(l, "SELECT count(*) FROM shared_ref"), 0);
     assert_stored(l, bare, local);
@@ -407,6 +450,7 @@ main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(reload_equals_what_was_committed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(large_objects_are_stored_compressed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(commit_says_what_was_asked_for, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             time_comes_from_the_clock_when_none_is_given, set_up, tear_down),

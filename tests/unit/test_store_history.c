@@ -315,6 +315,12 @@ names_the_candidates_of_a_revision_that_is_not_unique(void **state)
     assert_int_equal(store_commit_find(l->store, spec, &found, &e), ERR_CONFLICT);
     hash_hex(&g->commits[1].id, hex);
     assert_non_null(strstr(e.msg, hex));
+
+    lab_script(
+        l, "INSERT INTO commit_log SELECT 200 + seq, randomblob(32), 2, schema_version, "
+           "randomblob(32), node, author, summary, at_ms, 0, 0 FROM commit_log");
+    assert_int_equal(store_commit_find(l->store, "2", &found, &e), ERR_CONFLICT);
+    assert_non_null(strstr(e.msg, ", ..."));
 }
 
 static void

@@ -204,6 +204,66 @@ commit_takes_its_rows_out_of_the_draft(void **state)
     draft_list_free(&d);
 }
 
+static void
+many_rows_are_written_at_once(void **state)
+{
+    struct lab *l = *state;
+    struct draft_row rows[3] = {0};
+    struct draft_row drop = {.kind = K_SERVER};
+    struct draft_list put_list = {rows, ARRAY_LEN(rows)};
+    struct draft_list drop_list = {&drop, 1};
+    struct draft_list d;
+    struct error e;
+
+    put(l, K_SERVER, 1, NULL, "one");
+    put(l, K_SERVER, 9, NULL, "nine");
+    lab_id(9, drop.id);
+    for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
+        rows[i] = (struct draft_row){.kind = K_SERVER, .has_base = true, .at_ms = 7};
+        lab_id(i + 1, rows[i].id);
+        (void)snprintf(rows[i].name, sizeof rows[i].name, "web%u", i + 1);
+    }
+    rows[1].object = lab_server(2, NULL, 80);
+    assert_int_equal(store_draft_write(l->store, &put_list, &drop_list, &e), ERR_OK);
+    lab_reopen(l);
+    d = draft_of(l);
+    assert_int_equal(d.count, 3);
+    for (size_t i = 0; i < d.count; i++) {
+        assert_string_equal(d.rows[i].name, rows[i].name);
+        assert_true(d.rows[i].has_base);
+        assert_int_equal(d.rows[i].object != NULL, i == 1);
+    }
+    draft_list_free(&d);
+    object_unref(rows[1].object);
+}
+
+static void
+damaged_draft_is_refused(void **state)
+{
+    static const char *const damages[] = {
+        "UPDATE draft SET objhash = zeroblob(32)",
+        "UPDATE draft SET kind = 'wrong'",
+        "UPDATE draft SET name = printf('%100s', 'x')",
+        "UPDATE draft SET author = printf('%300s', 'x')",
+        "UPDATE draft SET id = printf('%30s', 'x')",
+        "PRAGMA ignore_check_constraints = ON; UPDATE draft SET base = x'00'",
+        "PRAGMA ignore_check_constraints = ON; UPDATE draft SET objhash = x'00'",
+    };
+    struct lab *l = *state;
+    struct error e;
+
+    for (size_t i = 0; i < ARRAY_LEN(damages); i++) {
+        struct object *o = lab_server(2, NULL, 80);
+        struct store_state st;
+
+        put(l, K_SERVER, 2, o, "web2");
+        object_unref(o);
+        lab_script(l, damages[i]);
+        assert_int_equal(store_load(l->store, &st, &e), ERR_CORRUPT);
+        assert_int_equal(store_draft_clear(l->store, &e), ERR_OK);
+    }
+}
+
 /* -- sessions */
 
 static void
@@ -408,6 +468,8 @@ main(void)
             rows_leave_the_draft_one_by_one_and_all_at_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             commit_takes_its_rows_out_of_the_draft, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(many_rows_are_written_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(damaged_draft_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(sessions_survive_a_restart, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             sessions_end_by_token_by_admin_and_all, set_up, tear_down),

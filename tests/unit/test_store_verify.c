@@ -237,20 +237,67 @@ finds_a_flipped_bit_of_a_body(void **state)
 static void
 load_refuses_a_damaged_object(void **state)
 {
+    static const struct damage in_order[] = {
+        {"UPDATE body SET data = x'7b7d' WHERE kind = 'pool'", "pool"},
+        {"UPDATE body SET data = x'' WHERE kind = 'pool'", "pool"},
+        {"DELETE FROM body WHERE kind = 'pool'", "pool"},
+        {"UPDATE body SET data = x'00' WHERE kind = 'certificate'", "certificate"},
+        {"UPDATE shared_object SET kind = 'above' WHERE kind = 'certificate'", "above"},
+        {"DELETE FROM meta", "meta"},
+    };
     struct lab *l = *state;
     CLEANUP(buf_fini) struct buf line = {.max = 256};
     struct store_state st;
     struct error e;
 
     fill(l, &line);
-    lab_close(l);
-    lab_script(l, "UPDATE body SET data = x'7b7d' WHERE kind = 'pool'");
-    lab_open(l);
+    lab_reopen(l);
+    for (size_t i = 0; i < ARRAY_LEN(in_order); i++) {
+        lab_script(l, in_order[i].sql);
+        assert_int_equal(store_load(l->store, &st, &e), ERR_CORRUPT);
+        assert_non_null(strstr(e.msg, in_order[i].word));
+    }
+}
+
+/* The bytes are sound, but of another server. */
+static void
+load_refuses_an_object_in_place_of_another(void **state)
+{
+    struct lab *l = *state;
+    CLEANUP(buf_fini) struct buf line = {.max = 256};
+    struct store_state st;
+    struct error e;
+
+    fill(l, &line);
+    lab_reopen(l);
+    lab_script(
+        l, "UPDATE body SET data = (SELECT data FROM body WHERE kind = 'server' LIMIT 1) "
+           "WHERE objhash = (SELECT objhash FROM shared_object WHERE name = 'web1')");
     assert_int_equal(store_load(l->store, &st, &e), ERR_CORRUPT);
-    assert_non_null(strstr(e.msg, "pool"));
-    lab_script(l, "DELETE FROM body WHERE kind = 'pool'");
-    assert_int_equal(store_load(l->store, &st, &e), ERR_CORRUPT);
-    assert_non_null(strstr(e.msg, "pool"));
+    assert_non_null(strstr(e.msg, "hash differs"));
+}
+
+static void
+content_refuses_what_is_not_of_the_commit(void **state)
+{
+    struct lab *l = *state;
+    CLEANUP(buf_fini) struct buf line = {.max = 256};
+    struct snapshot *found = NULL;
+    struct commit c;
+    struct error e;
+
+    fill(l, &line);
+    lab_script(l, drop_triggers);
+    assert_int_equal(store_commit_find(l->store, "20", &c, &e), ERR_OK);
+    lab_script(
+        l,
+        "DELETE FROM body WHERE objhash = (SELECT objhash FROM commit_entry WHERE seq = 20)");
+    assert_int_equal(store_commit_content(l->store, &c.id, &found, &e), ERR_NOT_FOUND);
+    assert_non_null(strstr(e.msg, "revision 20"));
+    lab_script(l, "DELETE FROM commit_entry WHERE seq = 20");
+    assert_int_equal(store_commit_content(l->store, &c.id, &found, &e), ERR_CORRUPT);
+    assert_non_null(strstr(e.msg, "revision 20"));
+    assert_null(found);
 }
 
 static void
@@ -338,6 +385,10 @@ main(void)
         cmocka_unit_test_setup_teardown(finds_every_damage, set_up, tear_down),
         cmocka_unit_test_setup_teardown(finds_a_flipped_bit_of_a_body, set_up, tear_down),
         cmocka_unit_test_setup_teardown(load_refuses_a_damaged_object, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            load_refuses_an_object_in_place_of_another, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            content_refuses_what_is_not_of_the_commit, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             load_refuses_objects_that_are_not_those_of_the_head, set_up, tear_down),
         cmocka_unit_test_setup_teardown(secrets_are_not_in_the_files, set_up, tear_down),

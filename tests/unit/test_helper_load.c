@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "haproxy/span.h"
+#include "helper/service.h"
+#include "tests/support/dialogue.h"
+#include "tests/support/helper_lab.h"
+#include "tests/support/self.h"
+
+#define CONFIG "# description \"no\"\nglobal\n    description \"lockstep abc\"\n    maxconn 10\n"
+
+/* HAProxy and lockstep-run, played on their three sockets. */
+struct node {
+    struct helper_lab lab;
+    struct dialogue master, admin, run;
+    const char *description; /* what the worker says */
+    const char *next_state;  /* of the service after start or restart */
+    int reload_fails;
+    atomic_int running; /* the master answers */
+    atomic_int reloads, starts, restarts, failures, starting_looks, on_good;
+    atomic_int window_seen; /* while the reload went on */
+    const char *state;
+    char master_text[512], admin_text[256], run_text[512];
+    char run_dir[LAB_PATH_BYTES];
+};
+
+static bool
+window_is_right(const char *run_dir)
+{
+    CLEANUP(buf_fini) struct buf text;
+    char path[LAB_PATH_BYTES + 32];
+    struct timespec now;
+    int64_t end_ms = 0;
+    int64_t now_ms;
+
+    (void)snprintf(path, sizeof path, "%s/reload-window", run_dir);
+    buf_init(&text, 64);
+    if (file_read_at(AT_FDCWD, path, &text, NULL) != ERR_OK) {
+        return false;
+    }
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return text.len > 1 &&
+           span_number((struct span){text.data, text.len - 1}, INT64_MAX, &end_ms) &&
+           end_ms > now_ms && end_ms <= now_ms + 10000;
+}
+
+static const char *
+play_master(void *ctx, const char *command)
+{
+    struct node *n = ctx;
+    int done;
+
+    if (!n->running) {
+        return NULL;
+    }
+    if (strcmp(command, "reload\n") == 0) {
+        n->reloads++;
+        n->window_seen = window_is_right(n->run_dir) ? 1 : 0;
+        return NULL;
+    }
+    done = n->reloads > 0;
+    (void)snprintf(
+        n->master_text, sizeof n->master_text,
+        "%d master %d [failed: %d] 0d00h00m09s 2.6\n# workers\n"
+        "%d worker 0 0d00h00m01s 2.6\n# old workers\n55 worker 2 0d00h01m00s 2.6\n",
+        getpid(), done, done && n->reload_fails, done && !n->reload_fails ? 101 : 100);
+    return n->master_text;
+}
+
+static const char *
+play_admin(void *ctx, const char *command)
+{
+    struct node *n = ctx;
+
+    (void)command;
+    if (!n->running) {
+        return NULL;
+    }
+    (void)snprintf(
+        n->admin_text, sizeof n->admin_text, "Pid: %d\ndescription: %s\n",
+        n->reloads > 0 && !n->reload_fails ? 101 : 100, n->description);
+    return n->admin_text;
+}
+
+static void
+become(struct node *n)
+{
+    n->state = n->next_state;
+    n->running = strcmp(n->state, "running") == 0;
+    n->failures += strcmp(n->state, "waiting") == 0;
+    n->on_good = 0;
+}
+
+static const char *
+play_run(void *ctx, const char *command)
+{
+    struct node *n = ctx;
+
+    if (strstr(command, "\"start\"") != NULL) {
+        n->starts++;
+        become(n);
+        return "{\"ok\":true}\n";
+    }
+    if (strstr(command, "\"restart\"") != NULL) {
+        n->restarts++;
+        become(n);
+        return "{\"ok\":true}\n";
+    }
+    if (strcmp(n->state, "starting") == 0 && n->starting_looks > 0) {
+        n->starting_looks--;
+        if (n->starting_looks == 0) {
+            become(n);
+        }
+    }
+    (void)snprintf(
+        n->run_text, sizeof n->run_text,
+        "{\"ok\":true,\"state\":\"%s\",\"pid\":9,\"on_good\":%s,\"generation\":1,"
+        "\"failures\":%d,\"output\":\"%s\",\"output_end\":500}\n",
+        n->state, n->on_good ? "true" : "false", (int)n->failures,
+        strstr(command, ":500,") != NULL ? "[ALERT] what it said\\n" : "");
+    return n->run_text;
+}
+
+static int
+set_up(void **state)
+{
+    struct node *n = calloc(1, sizeof *n);
+
+    if (n == NULL) {
+        return 1;
+    }
+    helper_lab_open(&n->lab, self_path());
+    (void)snprintf(n->run_dir, sizeof n->run_dir, "%s", n->lab.run_dir);
+    n->lab.context.tunables.reload_ms = 3000;
+    n->lab.context.tunables.socket_ms = 1000;
+    n->description = "lockstep abc";
+    n->state = "running";
+    n->next_state = "running";
+    n->running = 1;
+    n->master = (struct dialogue){.answer = play_master, .ctx = n};
+    n->admin = (struct dialogue){.answer = play_admin, .ctx = n};
+    n->run = (struct dialogue){.answer = play_run, .ctx = n};
+    dialogue_open(&n->master, n->lab.context.master_path);
+    dialogue_open(&n->admin, n->lab.context.admin_path);
+    dialogue_open(&n->run, n->lab.context.service_path);
+    helper_lab_put(&n->lab, 4, "haproxy.cfg", CONFIG);
+    helper_lab_ok(&n->lab, "{'verb': 'stage', 'generation': 4}");
+    helper_lab_ok(&n->lab, "{'verb': 'install', 'generation': 4}");
+    *state = n;
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    struct node *n = *state;
+
+    dialogue_close(&n->master);
+    dialogue_close(&n->admin);
+    if (n->run.end > 0) {
+        dialogue_close(&n->run);
+    }
+    helper_lab_close(&n->lab);
+    free(n);
+    return 0;
+}
+
+static void
+ends(struct node *n, const char *verb, bool loaded, const char *output)
+{
+    char request[64];
+
+    (void)snprintf(request, sizeof request, "{'verb': '%s'}", verb);
+    helper_lab_ok(&n->lab, request);
+    if (json_is_true(json_object_get(n->lab.answer, "loaded")) != loaded ||
+        strstr(helper_lab_text(&n->lab, "output"), output) == NULL) {
+        fail_msg(
+            "loaded %d: %s", json_is_true(json_object_get(n->lab.answer, "loaded")),
+            helper_lab_text(&n->lab, "output"));
+    }
+    assert_int_equal(helper_lab_int(&n->lab, "worker") != 0, loaded);
+    assert_false(
+        file_exists_at(AT_FDCWD, helper_lab_path(&n->lab, "run/reload-window")));
+}
+
+static void
+a_running_haproxy_is_reloaded_within_the_window(void **state)
+{
+    struct node *n = *state;
+
+    ends(n, "reload", true, "");
+    assert_string_equal(helper_lab_text(&n->lab, "output"), "");
+    assert_int_equal(helper_lab_int(&n->lab, "worker"), 101);
+    assert_int_equal(n->reloads, 1);
+    assert_int_equal(n->window_seen, 1);
+    assert_int_equal(n->starts + n->restarts, 0);
+}
+
+static void
+a_failed_reload_tells_what_haproxy_said(void **state)
+{
+    struct node *n = *state;
+
+    n->reload_fails = 1;
+    ends(n, "reload", false, "[ALERT] what it said\n");
+}
+
+static void
+another_configuration_in_the_worker_is_not_loaded(void **state)
+{
+    struct node *n = *state;
+
+    n->description = "lockstep abd";
+    ends(n, "reload", false, "HAProxy runs \"lockstep abd\" and not the current \"lockstep abc\"");
+}
+
+static void
+a_stopped_haproxy_is_started(void **state)
+{
+    struct node *n = *state;
+
+    n->state = "stopped";
+    n->running = 0;
+    ends(n, "reload", true, "");
+    assert_int_equal(n->starts, 1);
+    assert_int_equal(n->reloads, 0);
+}
+
+static void
+a_start_that_fails_tells_what_haproxy_said(void **state)
+{
+    struct node *n = *state;
+
+    n->state = "stopped";
+    n->running = 0;
+    n->next_state = "waiting";
+    ends(n, "reload", false, "[ALERT] what it said\n");
+    n->state = "stopped";
+    ends(n, "restart", false, "[ALERT] what it said\n");
+}
+
+static void
+a_start_that_never_ends_is_given_up(void **state)
+{
+    struct node *n = *state;
+
+    n->lab.context.tunables.reload_ms = 300;
+    n->state = "stopped";
+    n->running = 0;
+    n->next_state = "starting";
+    ends(n, "reload", false, "did not start in time");
+}
+
+static void
+a_waiting_haproxy_is_started_at_once(void **state)
+{
+    struct node *n = *state;
+
+    n->state = "waiting";
+    n->running = 0;
+    ends(n, "reload", true, "");
+    assert_int_equal(n->restarts, 1);
+}
+
+static void
+a_start_under_way_is_waited_for_and_reloaded(void **state)
+{
+    struct node *n = *state;
+
+    n->state = "starting";
+    n->running = 0;
+    n->starting_looks = 5;
+    ends(n, "reload", true, "");
+    assert_int_equal(n->reloads, 1);
+}
+
+static void
+haproxy_on_the_good_generation_is_restarted_on_the_current(void **state)
+{
+    struct node *n = *state;
+
+    n->on_good = 1;
+    ends(n, "reload", true, "");
+    assert_int_equal(n->reloads, 0);
+    assert_int_equal(n->restarts, 1);
+}
+
+static void
+a_restart_goes_by_lockstep_run(void **state)
+{
+    struct node *n = *state;
+
+    ends(n, "restart", true, "");
+    assert_int_equal(n->restarts, 1);
+    assert_int_equal(n->reloads, 0);
+}
+
+static void
+without_lockstep_run_the_master_is_asked(void **state)
+{
+    struct node *n = *state;
+
+    dialogue_close(&n->run);
+    n->run.end = 0;
+    ends(n, "reload", true, "");
+    helper_lab_refused(&n->lab, "{'verb': 'restart'}", "unavailable", "run.sock");
+    n->running = 0;
+    helper_lab_refused(&n->lab, "{'verb': 'reload'}", "invalid", "show proc");
+}
+
+static void
+a_generation_without_description_is_corrupt(void **state)
+{
+    struct node *n = *state;
+
+    helper_lab_put(&n->lab, 5, "haproxy.cfg", "global\n    maxconn 10\n");
+    helper_lab_ok(&n->lab, "{'verb': 'stage', 'generation': 5}");
+    helper_lab_ok(&n->lab, "{'verb': 'install', 'generation': 5}");
+    helper_lab_refused(&n->lab, "{'verb': 'reload'}", "corrupt", "description");
+}
+
+static void
+status_tells_processes_and_generations(void **state)
+{
+    struct node *n = *state;
+    const json_t *old;
+
+    helper_lab_ok(&n->lab, "{'verb': 'status'}");
+    assert_string_equal(helper_lab_text(&n->lab, "state"), "running");
+    assert_int_equal(helper_lab_int(&n->lab, "master"), getpid());
+    assert_int_equal(helper_lab_int(&n->lab, "worker"), 100);
+    assert_int_equal(helper_lab_int(&n->lab, "current"), 4);
+    assert_int_equal(helper_lab_int(&n->lab, "good"), 0);
+    old = json_array_get(json_object_get(n->lab.answer, "old_workers"), 0);
+    assert_int_equal(json_integer_value(json_object_get(old, "pid")), 55);
+    assert_int_equal(json_integer_value(json_object_get(old, "age_s")), 60);
+}
+
+static void
+status_without_an_answer_is_that_of_lockstep_run(void **state)
+{
+    static const struct {
+        const char *service;
+        const char *told;
+    } cases[] = {
+        {"running", "running"},
+        {"waiting", "failed"},
+        {"starting", "stopped"},
+        {"stopped", "stopped"},
+    };
+    struct node *n = *state;
+
+    n->running = 0;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        n->state = cases[i].service;
+        helper_lab_ok(&n->lab, "{'verb': 'status'}");
+        assert_string_equal(helper_lab_text(&n->lab, "state"), cases[i].told);
+    }
+}
+
+static void
+odd_answers_of_lockstep_run_are_errors(void **state)
+{
+    struct node *n = *state;
+    struct service_status st = {.pid = 77};
+    struct error e;
+
+    n->state = "odd";
+    assert_int_equal(
+        service_status(n->lab.context.service_path, 0, 1000, &st, NULL, &e), ERR_INVALID);
+    assert_int_equal(st.pid, 77);
+    assert_int_equal(service_call("/tmp/lockstep-no/s", SERVICE_STOP, 1000, &e), ERR_UNAVAILABLE);
+}
+
+#define LOAD_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int
+main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        LOAD_TEST(a_running_haproxy_is_reloaded_within_the_window),
+        LOAD_TEST(a_failed_reload_tells_what_haproxy_said),
+        LOAD_TEST(another_configuration_in_the_worker_is_not_loaded),
+        LOAD_TEST(a_stopped_haproxy_is_started),
+        LOAD_TEST(a_start_that_fails_tells_what_haproxy_said),
+        LOAD_TEST(a_start_that_never_ends_is_given_up),
+        LOAD_TEST(a_waiting_haproxy_is_started_at_once),
+        LOAD_TEST(a_start_under_way_is_waited_for_and_reloaded),
+        LOAD_TEST(haproxy_on_the_good_generation_is_restarted_on_the_current),
+        LOAD_TEST(a_restart_goes_by_lockstep_run),
+        LOAD_TEST(without_lockstep_run_the_master_is_asked),
+        LOAD_TEST(a_generation_without_description_is_corrupt),
+        LOAD_TEST(status_tells_processes_and_generations),
+        LOAD_TEST(status_without_an_answer_is_that_of_lockstep_run),
+        LOAD_TEST(odd_answers_of_lockstep_run_are_errors),
+    };
+
+    if (argc == 4 && strcmp(argv[1], "-c") == 0) {
+        (void)puts("fine");
+        return 0;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
