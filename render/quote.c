@@ -43,10 +43,11 @@ static void
 put_char(struct buf *out, char c)
 {
     static const char hex[] = "0123456789abcdef";
-    unsigned char u = (unsigned char)c;
-    char escape[4] = {'\\', 'x', hex[u >> 4], hex[u & 15u]};
 
     if (class_of(c) == QUOTE_HEX) {
+        unsigned char u = (unsigned char)c;
+        char escape[4] = {'\\', 'x', hex[u >> 4], hex[u & 15u]};
+
         buf_put(out, escape, sizeof escape);
         return;
     }

@@ -37,6 +37,7 @@ account_hash_password(json_t *body, struct error *e)
     const json_t *given = json_object_get(body, "password");
     size_t bytes;
 
+    buf_init(&text, TEXT_BYTES);
     if (!json_is_string(given)) {
         return ERR_OK; /* absent, or for the schema to refuse */
     }
@@ -45,7 +46,6 @@ account_hash_password(json_t *body, struct error *e)
         return error_set(
             e, ERR_INVALID, "A password has %d to %d bytes.", PASSWORD_MIN, PASSWORD_MAX);
     }
-    buf_init(&text, TEXT_BYTES);
     crypt_password_hash(json_string_value(given), &text);
     ASSERT(json_object_set_new(body, "password", json_string(buf_str(&text))) == 0);
     return ERR_OK;

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small real servers behind HAProxy, on loopback."""
+import base64
+import hashlib
 import http.server
 import json
 import threading
@@ -31,7 +33,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def upgrade(self):
+        key = self.headers.get("Sec-WebSocket-Key", "") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+        accept = base64.b64encode(hashlib.sha1(key.encode()).digest()).decode()
         self.send_response(101)
+        self.send_header("Sec-WebSocket-Accept", accept)
         self.send_header("Upgrade", "websocket")
         self.send_header("Connection", "Upgrade")
         self.end_headers()

@@ -68,7 +68,9 @@ class Load:
         """Upgraded once; ends only when the test does."""
         with socket.create_connection((self.address, self.port), timeout=5) as client:
             client.sendall(("GET /ws HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\n"
-                            "Upgrade: websocket\r\n\r\n" % self.host).encode())
+                            "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                            "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+                            % self.host).encode())
             head = b""
             while b"\r\n\r\n" not in head:
                 piece = client.recv(4096)

@@ -25,7 +25,7 @@ struct engine_lab {
     struct fake_node fake;
     struct tunables tunables;
     struct clock clock; /* the system's, with wall_shift_ms added to Unix time */
-    int64_t wall_shift_ms;
+    _Atomic int64_t wall_shift_ms;
     int64_t seen_until_ms; /* for a test's condition */
     struct engine_config config;
     struct engine *en;
