@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The privileged part: runs as root, listens to lockstepd, knows a closed set of verbs. */
+#include <errno.h>
+#include <getopt.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
 #include "base/file.h"
 #include "base/log.h"
 #include "haproxy/span.h"
 #include "helper/server.h"
 #include "version_gen.h"
-
-#include <errno.h>
-#include <getopt.h>
-#include <signal.h>
-#include <stdio.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 static const char usage[] =
     "usage: lockstep-helper --uid N --gid N [OPTION ...]\n"
@@ -73,6 +74,7 @@ parse_options(int argc, char **argv, struct options *o, bool *ret_done)
     bool have_gid = false;
     int key;
 
+    /* Before there is any thread. NOLINTNEXTLINE(concurrency-mt-unsafe) */
     while ((key = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
         switch (key) {
         case OPTION_STATE_DIR: o->context.state_dir = optarg; break;
@@ -89,7 +91,7 @@ parse_options(int argc, char **argv, struct options *o, bool *ret_done)
             (void)printf("lockstep-helper %s\n", LOCKSTEP_VERSION);
             *ret_done = true;
             return true;
-        default: return false;
+        case '?': return false;
         }
     }
     return optind == argc && have_uid && have_gid && o->context.state_dir[0] == '/' &&
@@ -105,7 +107,7 @@ open_signals(int *ret_fd, struct error *e)
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, SIGINT);
     (void)sigaddset(&set, SIGPIPE);
-    if (sigprocmask(SIG_BLOCK, &set, NULL) != 0) {
+    if (pthread_sigmask(SIG_BLOCK, &set, NULL) != 0) {
         return error_errno(e, ERR_INTERNAL, errno, "cannot block signals");
     }
     (void)sigdelset(&set, SIGPIPE);

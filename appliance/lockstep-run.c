@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Direct mode: starts HAProxy, lockstep-helper and lockstepd and keeps them running, where no
  * systemd does it: in containers, network namespaces, the quick start and the tests. */
+#include <unistd.h>
+
 #include "base/log.h"
 #include "run/options.h"
 #include "run/supervisor.h"
-
-#include <unistd.h>
 
 int
 main(int argc, char **argv)

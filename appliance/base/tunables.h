@@ -18,10 +18,12 @@
     X(helper_ms, 90000, 100, 600000)    /* one call of the helper */                           \
     X(socket_ms, 2000, 50, 60000)       /* one command on the admin socket */                  \
     X(status_round_ms, 2000, 50, 60000) /* how often HAProxy is looked at */                   \
-    X(header_ms, 10000, 100, 600000)    /* request line and header complete */                 \
-    X(request_ms, 60000, 100, 3600000)  /* body complete */                                    \
-    X(answer_ms, 150000, 100, 3600000)  /* answer made and sent */                             \
-    X(idle_ms, 30000, 100, 3600000)     /* kept-alive connection without a request */          \
+    X(follow_first_ms, 1000, 10, 60000) /* back-off of making HAProxy follow the head */       \
+    X(follow_max_ms, 30000, 10, 600000)                                                        \
+    X(header_ms, 10000, 100, 600000)   /* request line and header complete */                  \
+    X(request_ms, 60000, 100, 3600000) /* body complete */                                     \
+    X(answer_ms, 150000, 100, 3600000) /* answer made and sent */                              \
+    X(idle_ms, 30000, 100, 3600000)    /* kept-alive connection without a request */           \
     X(session_idle_ms, 28800000, 100, 86400000)                                                \
     X(session_max_ms, 86400000, 100, 604800000)                                                \
     X(event_ping_ms, 15000, 50, 60000)                                                         \

@@ -102,6 +102,8 @@ int cmd_delete(struct cli *c, int argc, char **argv);
 void show_objects(const struct cli *c, const json_t *objects);
 void show_problems(const json_t *problems);
 void show_unified(const struct cli *c, const char *diff);
-int show_task(struct cli *c, json_t *task); /* its exit status */
+void show_task(struct cli *c, const json_t *task);
+/* Prints each step when it has ended, then how the task ended: its exit status. */
+int follow_task(struct cli *c, const json_t *task);
 
 #endif

@@ -99,9 +99,7 @@ cmd_publish(struct cli *c, int argc, char **argv)
         json_object_set_new(body, "apply", json_true());
     const struct call q = {
         .method = "POST",
-        .path = plan    ? "/api/v1/publish?plan=1"
-                : apply ? "/api/v1/publish?wait=1"
-                        : "/api/v1/publish",
+        .path = plan ? "/api/v1/publish?plan=1" : "/api/v1/publish",
         .body = body};
     status = cli_call(c, &q, &answer, NULL);
     json_decref(body);
@@ -109,7 +107,7 @@ cmd_publish(struct cli *c, int argc, char **argv)
         return status;
     json_t *task = json_object_get(answer, "task");
     if (json_is_object(task))
-        status = show_task(c, task);
+        status = follow_task(c, task);
     else if (!cli_printed_json(c, answer))
         show_published(c, answer, plan);
     json_decref(answer);
@@ -175,14 +173,14 @@ cmd_apply(struct cli *c, int argc, char **argv)
     json_t *task = NULL;
     json_t *body = json_object();
     const struct call q = {
-        .method = "POST", .path = "/api/v1/config/apply?wait=1", .body = body};
+        .method = "POST", .path = cli_path(c, "config", "apply", NULL), .body = body};
 
     set_text(body, "note", cli_option(&argc, argv, "--note"));
     int status = cli_no_more(argc, argv, 0, 0);
     if (status == 0)
         status = cli_call(c, &q, &task, NULL);
     if (status == 0)
-        status = show_task(c, task);
+        status = follow_task(c, task);
     json_decref(task);
     json_decref(body);
     return status;
@@ -216,13 +214,12 @@ cmd_restore(struct cli *c, int argc, char **argv)
         json_object_set_new(body, "apply", json_true());
     int status = cli_no_more(argc, argv, 1, 1);
     if (status == 0) {
-        const char *path = arena_printf(
-            c->arena, "%s?wait=1", cli_path(c, "commits", argv[1], "restore", NULL));
+        const char *path = cli_path(c, "commits", argv[1], "restore", NULL);
         const struct call q = {.method = "POST", .path = path, .body = body};
         status = cli_call(c, &q, &answer, NULL);
     }
     if (status == 0 && apply)
-        status = show_task(c, answer);
+        status = follow_task(c, answer);
     else if (status == 0 && !cli_printed_json(c, answer))
         puts("In the draft. \"lockstep diff\" shows it, \"lockstep apply\" applies it.");
     json_decref(answer);

@@ -159,17 +159,31 @@ show_step(const json_t *step)
     puts(buf_str(&line));
 }
 
-int
-show_task(struct cli *c, json_t *task)
+static bool
+ended(const json_t *task)
+{
+    const char *state = cli_str(task, "state");
+
+    return strcmp(state, "ok") == 0 || strcmp(state, "failed") == 0;
+}
+
+/* Steps from *shown on that have ended. */
+static void
+show_steps(const json_t *task, size_t *shown)
+{
+    const json_t *steps = json_object_get(task, "steps");
+
+    while (*shown < json_array_size(steps) && ended(json_array_get(steps, *shown)))
+        show_step(json_array_get(steps, (*shown)++));
+    fflush(stdout);
+}
+
+static int
+show_end(const json_t *task)
 {
     CLEANUP(buf_fini) struct buf line;
-    const json_t *step;
-    size_t i;
     bool failed = strcmp(cli_str(task, "state"), "failed") == 0;
 
-    if (cli_printed_json(c, task))
-        return failed ? EXIT_NO : 0;
-    json_array_foreach(json_object_get(task, "steps"), i, step) show_step(step);
     buf_init(&line, TEXT_MAX_BYTES);
     cli_put_text(&line, cli_str(task, "message"));
     if (failed)
@@ -179,4 +193,59 @@ show_task(struct cli *c, json_t *task)
     fflush(stdout);
     show_problems(json_object_get(task, "problems"));
     return failed ? EXIT_NO : 0;
+}
+
+void
+show_task(struct cli *c, const json_t *task)
+{
+    size_t shown = 0;
+
+    if (cli_printed_json(c, task))
+        return;
+    show_steps(task, &shown);
+    show_end(task);
+}
+
+struct follow {
+    struct cli *cli;
+    json_int_t id;
+    size_t shown;
+    json_t *last;
+};
+
+static bool
+on_task(void *ctx, const char *data, size_t len)
+{
+    struct follow *f = ctx;
+    struct error e;
+    json_t *task = NULL;
+
+    if (json_parse(data, len, &task, &e) != ERR_OK)
+        return true;
+    if (json_integer_value(json_object_get(task, "id")) != f->id) {
+        json_decref(task);
+        return true;
+    }
+    if (!f->cli->json)
+        show_steps(task, &f->shown);
+    json_decref(f->last);
+    f->last = task;
+    return !ended(task);
+}
+
+int
+follow_task(struct cli *c, const json_t *task)
+{
+    struct follow f = {.cli = c, .id = json_integer_value(json_object_get(task, "id"))};
+    struct error e;
+    int status = EXIT_UNREACHED;
+
+    if (rest_events(c->rest, "/api/v1/events?topics=task", on_task, &f, &e) != ERR_OK)
+        cli_error("%s; \"lockstep tasks %lld\" shows how it went on", e.msg, (long long)f.id);
+    else if (cli_printed_json(c, f.last))
+        status = strcmp(cli_str(f.last, "state"), "failed") == 0 ? EXIT_NO : 0;
+    else
+        status = show_end(f.last);
+    json_decref(f.last);
+    return status;
 }

@@ -240,6 +240,7 @@ engine_new(const struct engine_config *config)
     en->helper = (struct helper){en->helper_socket, config->tunables->helper_ms};
     lock_init(&en->lock);
     lock_init(&en->look_lock);
+    lock_init(&en->check_lock);
     lock_cond_init(&en->changed);
     en->events = events_new();
     en->tasks = tasks_new(config->clock, en->events);
@@ -319,6 +320,7 @@ free_parts(struct engine *en)
     (void)pthread_cond_destroy(&en->changed);
     (void)pthread_mutex_destroy(&en->lock);
     (void)pthread_mutex_destroy(&en->look_lock);
+    (void)pthread_mutex_destroy(&en->check_lock);
 }
 
 void

@@ -20,8 +20,6 @@
 #define APPLY_QUEUE        16 /* applies waiting or running */
 #define WORK_THREADS       4
 #define WORK_QUEUE         64
-#define FOLLOW_FIRST_MS    1000 /* back-off of reconcile */
-#define FOLLOW_MAX_MS      30000
 #define FOLLOW_DOWN_ROUNDS 3 /* HAProxy is started again by its supervisor first */
 
 /* Whether files and HAProxy follow the head, and when to try next. Under engine.lock. */
@@ -64,6 +62,8 @@ struct engine {
     struct rendered *spare[ENGINE_SPARE];
     size_t spare_count;
 
+    pthread_mutex_t check_lock; /* one check without an apply at a time, under one number */
+    int64_t check_number;
     pthread_mutex_t look_lock; /* one measurement at a time */
     char looked_up[RENDER_DIGEST_HEX + 1];
     int64_t looked_up_change;

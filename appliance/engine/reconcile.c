@@ -25,6 +25,15 @@ reconcile_start(struct engine *en, bool quiet)
     }
 }
 
+static int64_t
+next_back_off_ms(const struct tunables *t, int64_t present_ms)
+{
+    if (present_ms == 0) {
+        return t->follow_first_ms;
+    }
+    return present_ms * 2 < t->follow_max_ms ? present_ms * 2 : t->follow_max_ms;
+}
+
 void
 reconcile_note(struct engine *en, bool ok, const char *digest, const char *reason)
 {
@@ -39,11 +48,8 @@ reconcile_note(struct engine *en, bool ok, const char *digest, const char *reaso
     if (ok) {
         f->back_off_ms = 0;
         en->status.started = true;
-    } else if (f->back_off_ms == 0) {
-        f->back_off_ms = FOLLOW_FIRST_MS;
     } else {
-        f->back_off_ms =
-            f->back_off_ms * 2 < FOLLOW_MAX_MS ? f->back_off_ms * 2 : FOLLOW_MAX_MS;
+        f->back_off_ms = next_back_off_ms(en->config->tunables, f->back_off_ms);
     }
     f->next_ms = clock_mono_ms(&clock_system) + f->back_off_ms;
     foreign_text_copy(en->status.reason, sizeof en->status.reason, reason);

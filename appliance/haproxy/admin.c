@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "haproxy/admin.h"
 
+#include <stdbool.h>
+#include <string.h>
+
 #include "base/buf.h"
 #include "base/probe.h"
 #include "haproxy/span.h"
-
-#include <stdbool.h>
-#include <string.h>
 
 #define INFO_MAX_BYTES ((size_t)64 << 10) /* 2.6 and 3.0 answer with less than 3 KiB */
 

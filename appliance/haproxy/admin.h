@@ -3,10 +3,10 @@
 #ifndef LOCKSTEP_HAPROXY_ADMIN_H
 #define LOCKSTEP_HAPROXY_ADMIN_H
 
-#include "base/error.h"
-
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "base/error.h"
 
 struct haproxy_info {
     char version[32];
@@ -19,7 +19,7 @@ struct haproxy_info {
 
 /* "show info". ERR_UNAVAILABLE, ERR_TIMEOUT, ERR_INVALID when the answer lacks Pid or
  * Description. */
-MUST_USE err_t admin_info(const char *socket_path, int64_t deadline_ms,
-    struct haproxy_info *ret, struct error *e);
+MUST_USE err_t admin_info(
+    const char *socket_path, int64_t deadline_ms, struct haproxy_info *ret, struct error *e);
 
 #endif

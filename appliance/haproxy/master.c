@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "haproxy/master.h"
 
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/probe.h"
 #include "haproxy/admin.h"
 #include "haproxy/span.h"
-
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
 
 #define SHOW_MAX_BYTES ((size_t)1 << 20)
 /* One look at the master. It hangs while the master loads a configuration, so it is given
@@ -30,6 +30,7 @@ parse_uptime(struct span s, int64_t *ret_s)
         char unit;
         int64_t seconds;
     } units[] = {{'d', 86400}, {'h', 3600}, {'m', 60}, {'s', 1}};
+
     int64_t total = 0;
 
     for (size_t i = 0; i < ARRAY_LEN(units); i++) {
@@ -199,8 +200,8 @@ reload_send(const struct reload *r)
 
     buf_init(&out, SHOW_MAX_BYTES);
     if (deadline_ms > 0) {
-        err_t code = probe_unix(
-            r->socket_path, command, sizeof command - 1, deadline_ms, &out, NULL);
+        err_t code =
+            probe_unix(r->socket_path, command, sizeof command - 1, deadline_ms, &out, NULL);
 
         (void)code;
     }
@@ -212,8 +213,7 @@ worker_answers(const struct reload *r)
     struct haproxy_info info;
     int64_t deadline_ms = left_ms(r, LOOK_MS);
 
-    return deadline_ms > 0 &&
-           admin_info(r->admin_path, deadline_ms, &info, NULL) == ERR_OK &&
+    return deadline_ms > 0 && admin_info(r->admin_path, deadline_ms, &info, NULL) == ERR_OK &&
            info.pid == r->now.worker.pid;
 }
 
@@ -263,8 +263,7 @@ reload_watch(struct reload *r, bool *ret_loaded, struct error *e)
         switch (reload_look(r)) {
         case LOOK_LOADED: *ret_loaded = true; return ERR_OK;
         case LOOK_FAILED: *ret_loaded = false; return ERR_OK;
-        case LOOK_GONE:
-            return error_set(e, ERR_UNAVAILABLE, "HAProxy ended during the reload");
+        case LOOK_GONE: return error_set(e, ERR_UNAVAILABLE, "HAProxy ended during the reload");
         case LOOK_LOST:
             if (!r->repeated) {
                 r->repeated = true;

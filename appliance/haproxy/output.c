@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "haproxy/output.h"
 
-#include "base/utf8.h"
-
 #include <stdint.h>
+
+#include "base/utf8.h"
 
 void
 output_clean(char *text, size_t bytes)

@@ -1,11 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/arena.h"
-#include "base/clock.h"
-#include "base/file.h"
-#include "haproxy/master.h"
-#include "helper/holder.h"
-#include "helper/verbs.h"
-
 #include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
@@ -15,20 +8,29 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define BINDS_MAX 1000
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "haproxy/master.h"
+#include "helper/holder.h"
+#include "helper/verbs.h"
+
+#define BINDS_MAX    1000
 #define REASON_BYTES 128
 
 /* One address and port to try, and what came of it. */
 struct target {
     const char *address; /* in the request */
     int port;
+
     union {
         struct sockaddr any;
         struct sockaddr_in v4;
         struct sockaddr_in6 v6;
     } sa;
+
     socklen_t sa_bytes;
-    size_t claim; /* index + 1 of its claim when it is in use */
+    size_t claim;              /* index + 1 of its claim when it is in use */
     char reason[REASON_BYTES]; /* "": free */
 };
 
@@ -190,8 +192,8 @@ failures_of(const struct trial *t)
             continue;
         }
         item = json_pack(
-            "{s:s, s:i, s:s, s:s}", "address", target->address, "port", target->port,
-            "reason", target->reason, "holder", c != NULL ? c->holder : "");
+            "{s:s, s:i, s:s, s:s}", "address", target->address, "port", target->port, "reason",
+            target->reason, "holder", c != NULL ? c->holder : "");
         if (json_array_append_new(list, item) != 0) {
             json_decref(list);
             return NULL;
@@ -201,8 +203,7 @@ failures_of(const struct trial *t)
 }
 
 err_t
-verb_bind_test(
-    struct helper_context *c, const json_t *request, json_t *answer, struct error *e)
+verb_bind_test(struct helper_context *c, const json_t *request, json_t *answer, struct error *e)
 {
     CLEANUP(trial_cleanup) struct trial t = {.count = 0};
     int64_t end_ms = clock_mono_ms(&clock_system) + c->tunables.bind_test_ms;
@@ -222,8 +223,7 @@ verb_bind_test(
         }
         code = holder_find(t.claims, t.claim_count, st.master, e);
     }
-    if (code == ERR_OK &&
-        json_object_set_new(answer, "failures", failures_of(&t)) != 0) {
+    if (code == ERR_OK && json_object_set_new(answer, "failures", failures_of(&t)) != 0) {
         code = error_set(e, ERR_INTERNAL, "cannot tell the outcome of the binds");
     }
     return code;

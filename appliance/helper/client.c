@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "helper/client.h"
 
+#include <string.h>
+
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/probe.h"
 #include "helper/protocol.h"
-
-#include <string.h>
 
 static err_t
 code_of_name(const char *name)
@@ -86,18 +86,15 @@ call(const struct helper *h, json_t *request, json_t **ret, struct error *e)
 
 static err_t
 call_generation(
-    const struct helper *h, const char *verb, int64_t generation, json_t **ret,
-    struct error *e)
+    const struct helper *h, const char *verb, int64_t generation, json_t **ret, struct error *e)
 {
     return call(
-        h, json_pack("{s:s, s:I}", "verb", verb, "generation", (json_int_t)generation), ret,
-        e);
+        h, json_pack("{s:s, s:I}", "verb", verb, "generation", (json_int_t)generation), ret, e);
 }
 
 /* A copy in the arena. */
 static err_t
-get_text(
-    const json_t *v, const char *key, struct arena *a, const char **ret, struct error *e)
+get_text(const json_t *v, const char *key, struct arena *a, const char **ret, struct error *e)
 {
     const char *text = NULL;
     char *copy;
@@ -153,8 +150,7 @@ helper_stage(
 }
 
 static err_t
-read_failure(
-    const json_t *v, struct arena *a, struct helper_bind_failure *ret, struct error *e)
+read_failure(const json_t *v, struct arena *a, struct helper_bind_failure *ret, struct error *e)
 {
     int64_t port = 0;
     err_t code = get_text(v, "address", a, &ret->address, e);
@@ -174,8 +170,8 @@ read_failure(
 
 static err_t
 read_failures(
-    const json_t *answer, struct arena *a, struct helper_bind_failure **ret,
-    size_t *ret_count, struct error *e)
+    const json_t *answer, struct arena *a, struct helper_bind_failure **ret, size_t *ret_count,
+    struct error *e)
 {
     const json_t *list = json_object_get(answer, "failures");
     size_t count = json_array_size(list);
@@ -271,8 +267,7 @@ call_load(
 }
 
 err_t
-helper_reload(
-    const struct helper *h, struct arena *a, struct helper_load *ret, struct error *e)
+helper_reload(const struct helper *h, struct arena *a, struct helper_load *ret, struct error *e)
 {
     return call_load(h, "reload", a, ret, e);
 }

@@ -3,12 +3,12 @@
 #ifndef LOCKSTEP_HELPER_CLIENT_H
 #define LOCKSTEP_HELPER_CLIENT_H
 
-#include "base/arena.h"
-#include "base/error.h"
-
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "base/arena.h"
+#include "base/error.h"
 
 struct helper {
     const char *socket_path;
@@ -49,18 +49,19 @@ struct helper_status {
 };
 
 /* ERR_UNAVAILABLE: no helper; ERR_TIMEOUT; ERR_DENIED: refused, the message says why. */
-MUST_USE err_t helper_stage(const struct helper *h, int64_t generation, struct arena *a,
-    struct helper_check *ret, struct error *e);
-MUST_USE err_t helper_bind_test(const struct helper *h, const struct helper_bind *binds,
-    size_t count, struct arena *a, struct helper_bind_failure **ret, size_t *ret_count,
+MUST_USE err_t helper_stage(
+    const struct helper *h, int64_t generation, struct arena *a, struct helper_check *ret,
     struct error *e);
+MUST_USE err_t helper_bind_test(
+    const struct helper *h, const struct helper_bind *binds, size_t count, struct arena *a,
+    struct helper_bind_failure **ret, size_t *ret_count, struct error *e);
 MUST_USE err_t helper_install(const struct helper *h, int64_t generation, struct error *e);
 MUST_USE err_t helper_settle(const struct helper *h, int64_t generation, struct error *e);
-MUST_USE err_t helper_reload(const struct helper *h, struct arena *a, struct helper_load *ret,
-    struct error *e);
-MUST_USE err_t helper_restart(const struct helper *h, struct arena *a,
-    struct helper_load *ret, struct error *e);
-MUST_USE err_t helper_get_status(const struct helper *h, struct arena *a,
-    struct helper_status *ret, struct error *e);
+MUST_USE err_t helper_reload(
+    const struct helper *h, struct arena *a, struct helper_load *ret, struct error *e);
+MUST_USE err_t helper_restart(
+    const struct helper *h, struct arena *a, struct helper_load *ret, struct error *e);
+MUST_USE err_t helper_get_status(
+    const struct helper *h, struct arena *a, struct helper_status *ret, struct error *e);
 
 #endif

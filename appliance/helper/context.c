@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "helper/context.h"
 
-#include "base/file.h"
-#include "helper/generation.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/file.h"
+#include "helper/generation.h"
 
 static err_t
 open_dir(const char *path, uid_t owner, int *ret_fd, struct error *e)

@@ -3,11 +3,11 @@
 #ifndef LOCKSTEP_HELPER_CONTEXT_H
 #define LOCKSTEP_HELPER_CONTEXT_H
 
-#include "base/error.h"
-#include "base/tunables.h"
-
 #include <limits.h>
 #include <sys/types.h>
+
+#include "base/error.h"
+#include "base/tunables.h"
 
 struct helper_context {
     const char *state_dir; /* absolute, as is run_dir */

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "helper/generation.h"
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/file.h"
-#include "haproxy/span.h"
-
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,6 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/file.h"
+#include "haproxy/span.h"
+#include "helper/listing.h"
 
 #define MARKER         ".checked"
 #define MARKER_BYTES   16
@@ -133,30 +133,6 @@ list_cleanup(struct list *l)
     free(l->items);
 }
 
-static void
-close_dir(DIR **d)
-{
-    if (*d != NULL) {
-        (void)closedir(*d);
-    }
-}
-
-static err_t
-open_listing(int generation_fd, DIR **ret, struct error *e)
-{
-    /* A fresh description: a duplicate would share the position. */
-    int fd = openat(generation_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    *ret = fd >= 0 ? fdopendir(fd) : NULL;
-    if (*ret != NULL) {
-        return ERR_OK;
-    }
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-    return error_errno(e, ERR_IO, errno, "cannot list the generations");
-}
-
 static int
 newest_first(const void *a, const void *b)
 {
@@ -169,19 +145,19 @@ newest_first(const void *a, const void *b)
 static err_t
 list_generations(int generation_fd, struct list *l, struct error *e)
 {
-    CLEANUP(close_dir) DIR *d = NULL;
-    err_t code = open_listing(generation_fd, &d, e);
-    const struct dirent *entry;
+    CLEANUP(listing_close) struct listing names;
+    err_t code = listing_open(&names, generation_fd, ".", e);
+    const char *name;
     size_t cap = 64;
 
     if (code != ERR_OK) {
         return code;
     }
     l->items = xmalloc(cap * sizeof *l->items);
-    while ((entry = readdir(d)) != NULL && l->count < LIST_MAX_COUNT) {
+    while ((name = listing_next(&names)) != NULL && l->count < LIST_MAX_COUNT) {
         int64_t n;
 
-        if (!is_generation(entry->d_name, &n)) {
+        if (!is_generation(name, &n)) {
             continue;
         }
         if (l->count == cap) {
@@ -191,7 +167,7 @@ list_generations(int generation_fd, struct list *l, struct error *e)
         l->items[l->count++] = n;
     }
     qsort(l->items, l->count, sizeof *l->items, newest_first);
-    return ERR_OK;
+    return listing_status(&names, e);
 }
 
 err_t
@@ -228,14 +204,14 @@ generation_prune(int generation_fd, struct error *e)
 err_t
 generation_clear_temporary(int generation_fd, struct error *e)
 {
-    CLEANUP(close_dir) DIR *d = NULL;
-    const struct dirent *entry;
-    err_t code = open_listing(generation_fd, &d, e);
+    CLEANUP(listing_close) struct listing names;
+    err_t code = listing_open(&names, generation_fd, ".", e);
+    const char *name;
 
-    while (code == ERR_OK && (entry = readdir(d)) != NULL) {
-        if (is_temporary(entry->d_name)) {
-            code = file_remove_tree_at(generation_fd, entry->d_name, e);
+    while (code == ERR_OK && (name = listing_next(&names)) != NULL) {
+        if (is_temporary(name)) {
+            code = file_remove_tree_at(generation_fd, name, e);
         }
     }
-    return code;
+    return code == ERR_OK ? listing_status(&names, e) : code;
 }

@@ -4,9 +4,9 @@
 #ifndef LOCKSTEP_HELPER_GENERATION_H
 #define LOCKSTEP_HELPER_GENERATION_H
 
-#include "base/error.h"
-
 #include <stdint.h>
+
+#include "base/error.h"
 
 #define GENERATION_MAX        ((int64_t)9007199254740991) /* 2^53 - 1 */
 #define GENERATION_NAME_BYTES 32
@@ -24,8 +24,7 @@ MUST_USE err_t
 generation_set_link(int generation_fd, const char *link, int64_t n, struct error *e);
 
 /* Remembers in N the exit status of the check. */
-MUST_USE err_t
-generation_mark(int generation_fd, int64_t n, int exit_status, struct error *e);
+MUST_USE err_t generation_mark(int generation_fd, int64_t n, int exit_status, struct error *e);
 /* ERR_OK when N was checked with exit status 0; ERR_NOT_FOUND, ERR_CONFLICT. */
 MUST_USE err_t generation_require_checked(int generation_fd, int64_t n, struct error *e);
 

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "helper/holder.h"
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/file.h"
-#include "haproxy/span.h"
-
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +8,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/file.h"
+#include "haproxy/span.h"
+#include "helper/listing.h"
+
 #define TABLE_MAX_BYTES ((size_t)64 << 20)
 #define STATE_LISTEN    0x0a
 #define STATE_TIME_WAIT 0x06
+#define STAT_PARENT     4  /* the parent's field of /proc/PID/stat */
 #define COMM_BYTES      17 /* 15 characters, a newline, a NUL */
 
 /* A socket that stands in the way of a claim. */
@@ -49,13 +49,9 @@ blockers_cleanup(struct blockers *b)
     free(b->items);
 }
 
-static void
-close_dir(DIR **d)
-{
-    if (*d != NULL) {
-        (void)closedir(*d);
-    }
-}
+static const char hex_digits[16] = {
+    '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F',
+};
 
 static bool
 parse_hex(struct span s, uint64_t *ret)
@@ -66,13 +62,12 @@ parse_hex(struct span s, uint64_t *ret)
         return false;
     }
     for (size_t i = 0; i < s.n; i++) {
-        const char *digits = "0123456789ABCDEF";
-        const char *at = memchr(digits, s.p[i], 16);
+        const char *at = memchr(hex_digits, s.p[i], sizeof hex_digits);
 
         if (at == NULL) {
             return false;
         }
-        v = v * 16 + (uint64_t)(at - digits);
+        v = v * 16 + (uint64_t)(at - hex_digits);
     }
     *ret = v;
     return true;
@@ -151,8 +146,8 @@ blockers_add(struct blockers *b, struct blocker item)
 
 static err_t
 read_table(
-    const char *path, int family, const struct claim *claims, size_t count,
-    struct blockers *b, struct error *e)
+    const char *path, int family, const struct claim *claims, size_t count, struct blockers *b,
+    struct error *e)
 {
     CLEANUP(buf_fini) struct buf text;
     struct span rest;
@@ -244,7 +239,7 @@ parent_of(int proc_fd, pid_t pid)
     CLEANUP(buf_fini) struct buf text;
     char path[64];
     struct span rest;
-    struct span word;
+    struct span word = {.p = NULL};
     const char *end;
     int64_t parent = 0;
 
@@ -258,36 +253,35 @@ parent_of(int proc_fd, pid_t pid)
         return 0;
     }
     rest = span_of(end + 1);
-    return span_word(&rest, &word) && span_word(&rest, &word) &&
-                   span_number(word, INT32_MAX, &parent)
-               ? (pid_t)parent
-               : 0;
+    for (int field = 3; field <= STAT_PARENT; field++) {
+        if (!span_word(&rest, &word)) {
+            return 0;
+        }
+    }
+    return span_number(word, INT32_MAX, &parent) ? (pid_t)parent : 0;
 }
 
 static void
 scan_process(int proc_fd, const char *name, pid_t master, struct blockers *b)
 {
-    CLEANUP(close_dir) DIR *d = NULL;
+    CLEANUP(listing_close) struct listing l;
     int64_t pid = 0;
     char path[64];
-    const struct dirent *entry;
+    const char *entry;
     bool ours;
-    int fd;
 
     if (!span_number(span_of(name), INT32_MAX, &pid) || pid == getpid()) {
         return;
     }
     (void)snprintf(path, sizeof path, "%d/fd", (pid_t)pid);
-    fd = openat(proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    d = fd >= 0 ? fdopendir(fd) : NULL;
-    if (d == NULL) {
+    if (listing_open(&l, proc_fd, path, NULL) != ERR_OK) {
         return; /* ended meanwhile */
     }
     ours = master != 0 && (pid == master || parent_of(proc_fd, (pid_t)pid) == master);
-    while ((entry = readdir(d)) != NULL) {
+    while ((entry = listing_next(&l)) != NULL) {
         int64_t inode;
 
-        if (socket_inode(fd, entry->d_name, &inode)) {
+        if (socket_inode(listing_fd(&l), entry, &inode)) {
             found(b, inode, (pid_t)pid, ours);
         }
     }
@@ -296,16 +290,14 @@ scan_process(int proc_fd, const char *name, pid_t master, struct blockers *b)
 static err_t
 scan_processes(pid_t master, struct blockers *b, struct error *e)
 {
-    CLEANUP(close_dir) DIR *d = opendir("/proc");
-    const struct dirent *entry;
+    CLEANUP(listing_close) struct listing l;
+    err_t code = listing_open(&l, AT_FDCWD, "/proc", e);
+    const char *name;
 
-    if (d == NULL) {
-        return error_errno(e, ERR_IO, errno, "cannot list the processes");
+    while (code == ERR_OK && (name = listing_next(&l)) != NULL) {
+        scan_process(listing_fd(&l), name, master, b);
     }
-    while ((entry = readdir(d)) != NULL) {
-        scan_process(dirfd(d), entry->d_name, master, b);
-    }
-    return ERR_OK;
+    return code;
 }
 
 static void

@@ -4,12 +4,12 @@
 #ifndef LOCKSTEP_HELPER_HOLDER_H
 #define LOCKSTEP_HELPER_HOLDER_H
 
-#include "base/error.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "base/error.h"
 
 #define HOLDER_BYTES 48
 

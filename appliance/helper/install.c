@@ -3,8 +3,7 @@
 #include "helper/verbs.h"
 
 static err_t
-switch_link(
-    struct helper_context *c, const json_t *request, const char *link, struct error *e)
+switch_link(struct helper_context *c, const json_t *request, const char *link, struct error *e)
 {
     int64_t n = 0;
     err_t code = json_get_int(request, "generation", 1, GENERATION_MAX, &n, e);

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -10,14 +18,6 @@
 #include "helper/verbs.h"
 #include "helper/words.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <poll.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
 #define WINDOW_NAME "reload-window"
 /* lockstep-run tells nobody by itself. */
 #define LOOK_INTERVAL_MS 20
@@ -28,7 +28,7 @@ struct load {
     struct helper_context *c;
     int64_t end_ms;
     char description[sizeof((struct haproxy_info *)0)->description]; /* of "current" */
-    bool supervised; /* lockstep-run answers */
+    bool supervised;                                                 /* lockstep-run answers */
     struct service_status before;
     bool loaded;
     pid_t worker;
@@ -76,8 +76,7 @@ find_description(struct span text, char *ret, size_t ret_bytes, struct error *e)
             return ERR_OK;
         }
     }
-    return error_set(
-        e, ERR_CORRUPT, "the current generation has no description to know it by");
+    return error_set(e, ERR_CORRUPT, "the current generation has no description to know it by");
 }
 
 static err_t
@@ -114,8 +113,8 @@ load_begin(struct load *l, struct helper_context *c, struct error *e)
     buf_init(&l->output, OUTPUT_MAX_BYTES);
     l->end_ms = clock_mono_ms(&clock_system) + c->tunables.reload_ms;
     l->supervised = service_status(
-                        c->service_path, OUTPUT_NONE, c->tunables.socket_ms, &l->before,
-                        NULL, NULL) == ERR_OK;
+                        c->service_path, OUTPUT_NONE, c->tunables.socket_ms, &l->before, NULL,
+                        NULL) == ERR_OK;
     return read_description(l, e);
 }
 
@@ -125,10 +124,9 @@ fail(struct load *l, const char *reason)
     struct service_status now;
 
     l->loaded = false;
-    if (l->supervised &&
-        service_status(
-            l->c->service_path, l->before.output_end, l->c->tunables.socket_ms, &now,
-            &l->output, NULL) != ERR_OK) {
+    if (l->supervised && service_status(
+                             l->c->service_path, l->before.output_end, l->c->tunables.socket_ms,
+                             &now, &l->output, NULL) != ERR_OK) {
         l->supervised = false;
     }
     if (reason[0] != '\0') {
@@ -143,8 +141,8 @@ verify(struct load *l)
     struct haproxy_info info;
     struct error reason;
 
-    if (admin_info(
-            l->c->admin_path, left_ms(l, l->c->tunables.socket_ms), &info, &reason) != ERR_OK) {
+    if (admin_info(l->c->admin_path, left_ms(l, l->c->tunables.socket_ms), &info, &reason) !=
+        ERR_OK) {
         fail(l, reason.msg);
     } else if (strcmp(info.description, l->description) != 0) {
         (void)error_set(
@@ -205,8 +203,8 @@ wait_start(struct load *l, struct error *e)
     while (!is_over(l)) {
         struct service_status now;
         err_t code = service_status(
-            l->c->service_path, OUTPUT_NONE, left_ms(l, l->c->tunables.socket_ms), &now,
-            NULL, e);
+            l->c->service_path, OUTPUT_NONE, left_ms(l, l->c->tunables.socket_ms), &now, NULL,
+            e);
 
         if (code != ERR_OK) {
             return code;
@@ -244,8 +242,7 @@ await_present_start(struct load *l, struct error *e)
            !is_over(l)) {
         (void)poll(NULL, 0, LOOK_INTERVAL_MS);
         code = service_status(
-            l->c->service_path, OUTPUT_NONE, l->c->tunables.socket_ms, &l->before, NULL,
-            e);
+            l->c->service_path, OUTPUT_NONE, l->c->tunables.socket_ms, &l->before, NULL, e);
     }
     return code;
 }

@@ -21,7 +21,7 @@
 #define LOCKSTEP_HELPER_PROTOCOL_H
 
 #define HELPER_REQUEST_MAX_BYTES ((size_t)1 << 20)
-#define HELPER_ANSWER_MAX_BYTES ((size_t)1 << 20)
-#define HELPER_OUTPUT_MAX_BYTES ((size_t)256 << 10) /* of haproxy -c */
+#define HELPER_ANSWER_MAX_BYTES  ((size_t)1 << 20)
+#define HELPER_OUTPUT_MAX_BYTES  ((size_t)256 << 10) /* of haproxy -c */
 
 #endif

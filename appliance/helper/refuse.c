@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "helper/refuse.h"
 
+#include <string.h>
+
 #include "helper/refuse_tables.h"
 #include "helper/words.h"
-
-#include <string.h>
 
 #define CRT_NAME_BYTES 300
 
 static err_t
-check_line(
-    const struct refuse_line *l, const struct refuse_section **section, struct error *e)
+check_line(const struct refuse_line *l, const struct refuse_section **section, struct error *e)
 {
     const char *keyword = l->words[0];
     const struct refuse_section *next = refuse_section_find(keyword);

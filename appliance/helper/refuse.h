@@ -7,10 +7,10 @@
 #ifndef LOCKSTEP_HELPER_REFUSE_H
 #define LOCKSTEP_HELPER_REFUSE_H
 
+#include <stddef.h>
+
 #include "base/error.h"
 #include "helper/staged.h"
-
-#include <stddef.h>
 
 struct refuse {
     const struct staged *files; /* of the generation */
@@ -22,7 +22,6 @@ MUST_USE err_t
 refuse_config(const struct refuse *r, const char *text, size_t bytes, struct error *e);
 /* The same for the list of certificates of that name. */
 MUST_USE err_t refuse_crt_list(
-    const struct refuse *r, const char *name, const char *text, size_t bytes,
-    struct error *e);
+    const struct refuse *r, const char *name, const char *text, size_t bytes, struct error *e);
 
 #endif

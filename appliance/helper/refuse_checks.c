@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "helper/refuse_tables.h"
-
 #include <stdio.h>
 #include <string.h>
+
+#include "helper/refuse_tables.h"
 
 #define SHOWN_BYTES 64
 #define NAME_BYTES  256
@@ -105,8 +105,8 @@ err_t
 refuse_check_bind(const struct refuse_line *l, struct error *e)
 {
     static const char *const files[] = {
-        "ca-file",      "ca-sign-file", "ca-verify-file",  "crl-file", "crt", "crt-list",
-        "default-crt",  "tls-ticket-keys", NULL,
+        "ca-file",  "ca-sign-file", "ca-verify-file",  "crl-file", "crt",
+        "crt-list", "default-crt",  "tls-ticket-keys", NULL,
     };
     bool addressed = strcmp(l->words[0], "bind") == 0;
     const char *p = word_at(l, 1);
@@ -415,8 +415,7 @@ check_patterns(const struct refuse_line *l, size_t i, bool braces, struct error 
 err_t
 refuse_check_every(const struct refuse_line *l, struct error *e)
 {
-    err_t code =
-        strcmp(l->words[0], "acl") == 0 ? check_patterns(l, 3, false, e) : ERR_OK;
+    err_t code = strcmp(l->words[0], "acl") == 0 ? check_patterns(l, 3, false, e) : ERR_OK;
 
     for (size_t i = 1; code == ERR_OK && i < l->count; i++) {
         const char *word = l->words[i] + strspn(l->words[i], "!");

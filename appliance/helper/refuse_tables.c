@@ -210,8 +210,8 @@ static const char *const peers_words[] = {
 };
 
 static const char *const resolvers_words[] = {
-    "accepted_payload_size", "hold", "nameserver", "parse-resolv-conf", "resolve_retries",
-    "timeout",
+    "accepted_payload_size", "hold",    "nameserver", "parse-resolv-conf",
+    "resolve_retries",       "timeout",
 };
 
 static const char *const userlist_words[] = {"group", "user"};

@@ -3,9 +3,9 @@
 #ifndef LOCKSTEP_HELPER_REFUSE_TABLES_H
 #define LOCKSTEP_HELPER_REFUSE_TABLES_H
 
-#include "helper/refuse.h"
-
 #include <stdbool.h>
+
+#include "helper/refuse.h"
 
 /* A line as words, without a leading "no" or "default". */
 struct refuse_line {

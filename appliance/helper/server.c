@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "helper/server.h"
 
-#include "base/buf.h"
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/log.h"
-#include "helper/protocol.h"
-#include "helper/verbs.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -17,6 +10,13 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "helper/protocol.h"
+#include "helper/verbs.h"
 
 #define SOCKET_NAME "helper.sock"
 /* To send the request, and to take the answer. */
@@ -63,8 +63,8 @@ run_verb(struct helper_context *c, const json_t *request, json_t *answer, struct
 static void
 put_refusal(const struct error *e, struct buf *answer)
 {
-    json_auto_t *v = json_pack(
-        "{s:b, s:s, s:s}", "ok", 0, "code", error_name(e->code), "message", e->msg);
+    json_auto_t *v =
+        json_pack("{s:b, s:s, s:s}", "ok", 0, "code", error_name(e->code), "message", e->msg);
 
     ASSERT(v != NULL);
     json_canonical(v, answer);
@@ -72,8 +72,7 @@ put_refusal(const struct error *e, struct buf *answer)
 }
 
 void
-helper_answer(
-    struct helper_context *c, const char *request, size_t bytes, struct buf *answer)
+helper_answer(struct helper_context *c, const char *request, size_t bytes, struct buf *answer)
 {
     json_auto_t *parsed = NULL;
     json_auto_t *result = json_object();
@@ -228,8 +227,8 @@ listen_on(const char *path, int *ret_fd, struct error *e)
     memcpy(sun.sun_path, path, strlen(path) + 1);
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || (unlink(path) != 0 && errno != ENOENT) ||
-        bind(fd, (const struct sockaddr *)&sun, sizeof sun) != 0 ||
-        listen(fd, BACKLOG) != 0 || chmod(path, 0660) != 0) {
+        bind(fd, (const struct sockaddr *)&sun, sizeof sun) != 0 || listen(fd, BACKLOG) != 0 ||
+        chmod(path, 0660) != 0) {
         return error_errno(e, ERR_IO, errno, "cannot listen on %s", path);
     }
     *ret_fd = fd;

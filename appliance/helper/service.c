@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "helper/service.h"
 
+#include <string.h>
+
 #include "base/json.h"
 #include "base/probe.h"
-
-#include <string.h>
 
 #define NAME             "haproxy"
 #define ANSWER_MAX_BYTES ((size_t)1 << 20)
@@ -14,13 +14,6 @@ static const char *const verb_names[] = {
     [SERVICE_START] = "start",
     [SERVICE_STOP] = "stop",
     [SERVICE_RESTART] = "restart",
-};
-
-static const char *const state_names[] = {
-    [SERVICE_STOPPED] = "stopped",
-    [SERVICE_STARTING] = "starting",
-    [SERVICE_RUNNING] = "running",
-    [SERVICE_WAITING] = "waiting",
 };
 
 static err_t
@@ -83,13 +76,10 @@ read_state(const json_t *answer, enum service_state *ret, struct error *e)
     const char *name = NULL;
     err_t code = json_get_str(answer, "state", &name, e);
 
-    for (size_t i = 0; code == ERR_OK && i < ARRAY_LEN(state_names); i++) {
-        if (strcmp(state_names[i], name) == 0) {
-            *ret = (enum service_state)i;
-            return ERR_OK;
-        }
+    if (code == ERR_OK && !service_state_parse(name, ret)) {
+        code = error_set(e, ERR_INVALID, "unknown state of the service");
     }
-    return code != ERR_OK ? code : error_set(e, ERR_INVALID, "unknown state of the service");
+    return code;
 }
 
 static err_t

@@ -4,27 +4,21 @@
 #ifndef LOCKSTEP_HELPER_SERVICE_H
 #define LOCKSTEP_HELPER_SERVICE_H
 
-#include "base/buf.h"
-#include "base/error.h"
-
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-enum service_state {
-    SERVICE_STOPPED,  /* not wanted, or there is nothing to start */
-    SERVICE_STARTING, /* does not serve yet */
-    SERVICE_RUNNING,
-    SERVICE_WAITING, /* ended; the next start is due after a while */
-};
+#include "base/buf.h"
+#include "base/error.h"
+#include "haproxy/service_state.h"
 
 struct service_status {
     enum service_state state;
     pid_t pid;
-    bool on_good;        /* started on the generation "good", not on "current" */
-    int64_t generation;  /* with which it was started */
-    int64_t failures;    /* how often it ended before it served */
-    int64_t output_end;  /* position behind its last output */
+    bool on_good;       /* started on the generation "good", not on "current" */
+    int64_t generation; /* with which it was started */
+    int64_t failures;   /* how often it ended before it served */
+    int64_t output_end; /* position behind its last output */
 };
 
 /* A position behind all output: none of it. */

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/proc.h"
@@ -8,13 +15,6 @@
 #include "helper/refuse.h"
 #include "helper/staged.h"
 #include "helper/verbs.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 /* A staged generation on its way: the copy is made beside the others and renamed. */
 struct stage {

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "helper/staged.h"
 
-#include "base/arena.h"
-#include "base/file.h"
-
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,6 +8,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "helper/listing.h"
 
 #define COPY_BYTES 8192
 #define NAME_BYTES 300 /* a directory of ours, '/', a file name */
@@ -99,51 +99,17 @@ is_name(const char *name, const char *suffix)
     return true;
 }
 
-static void
-close_dir(DIR **d)
-{
-    if (*d != NULL) {
-        (void)closedir(*d);
-    }
-}
-
-static err_t
-open_listing(int dir_fd, const char *name, DIR **ret, struct error *e)
-{
-    int fd = -1;
-    err_t code = file_open_dir_at(dir_fd, name, &fd, e);
-
-    if (code != ERR_OK) {
-        return code;
-    }
-    *ret = fdopendir(fd);
-    if (*ret == NULL) {
-        code = error_errno(e, ERR_IO, errno, "cannot list %s", name);
-        (void)close(fd);
-    }
-    return code;
-}
-
-static bool
-is_dot(const char *name)
-{
-    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
-
 static err_t
 list_folder(int dir_fd, const struct folder *f, struct staged *s, struct error *e)
 {
-    CLEANUP(close_dir) DIR *d = NULL;
-    err_t code = open_listing(dir_fd, f->name, &d, e);
-    const struct dirent *entry;
+    CLEANUP(listing_close) struct listing l;
+    err_t code = listing_open(&l, dir_fd, f->name, e);
+    const char *entry;
     char name[NAME_BYTES];
 
-    while (code == ERR_OK && (entry = readdir(d)) != NULL) {
-        if (is_dot(entry->d_name)) {
-            continue;
-        }
-        (void)snprintf(name, sizeof name, "%s/%s", f->name, entry->d_name);
-        if (!is_name(entry->d_name, f->suffix)) {
+    while (code == ERR_OK && (entry = listing_next(&l)) != NULL) {
+        (void)snprintf(name, sizeof name, "%s/%s", f->name, entry);
+        if (!is_name(entry, f->suffix)) {
             code = error_set(e, ERR_DENIED, "the file name %s is not allowed", name);
         } else if (s->count >= STAGED_MAX_FILES) {
             code = error_set(e, ERR_LIMIT, "more than %d files are staged", STAGED_MAX_FILES);
@@ -151,7 +117,7 @@ list_folder(int dir_fd, const struct folder *f, struct staged *s, struct error *
             staged_add(s, name);
         }
     }
-    return code;
+    return code == ERR_OK ? listing_status(&l, e) : code;
 }
 
 static const struct folder *
@@ -168,15 +134,14 @@ folder_find(const char *name)
 err_t
 staged_list(int dir_fd, bool marked, struct staged *s, struct error *e)
 {
-    CLEANUP(close_dir) DIR *d = NULL;
-    err_t code = open_listing(dir_fd, ".", &d, e);
-    const struct dirent *entry;
+    CLEANUP(listing_close) struct listing l;
+    err_t code = listing_open(&l, dir_fd, ".", e);
+    const char *name;
 
-    while (code == ERR_OK && (entry = readdir(d)) != NULL) {
-        const char *name = entry->d_name;
+    while (code == ERR_OK && (name = listing_next(&l)) != NULL) {
         const struct folder *f = folder_find(name);
 
-        if (is_dot(name) || (marked && strcmp(name, ".checked") == 0)) {
+        if (marked && strcmp(name, ".checked") == 0) {
             continue;
         }
         if (f != NULL) {
@@ -188,6 +153,9 @@ staged_list(int dir_fd, bool marked, struct staged *s, struct error *e)
         }
     }
     staged_sort(s);
+    if (code == ERR_OK) {
+        code = listing_status(&l, e);
+    }
     if (code == ERR_OK && !staged_has(s, STAGED_CONFIG)) {
         code = error_set(e, ERR_NOT_FOUND, "no " STAGED_CONFIG " is staged");
     }

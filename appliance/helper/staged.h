@@ -4,12 +4,12 @@
 #ifndef LOCKSTEP_HELPER_STAGED_H
 #define LOCKSTEP_HELPER_STAGED_H
 
-#include "base/error.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "base/error.h"
 
 #define STAGED_MAX_FILES 200000
 #define STAGED_MAX_BYTES ((int64_t)256 << 20)
@@ -21,7 +21,7 @@ struct staged {
 };
 
 void staged_init(struct staged *s);
-void staged_fini(struct staged *s); /* also for CLEANUP() */
+void staged_fini(struct staged *s);                  /* also for CLEANUP() */
 void staged_add(struct staged *s, const char *name); /* out of order: staged_sort after it */
 void staged_sort(struct staged *s);
 bool staged_has(const struct staged *s, const char *name);
@@ -32,8 +32,8 @@ bool staged_has(const struct staged *s, const char *name);
 MUST_USE err_t staged_list(int dir_fd, bool marked, struct staged *s, struct error *e);
 /* Copies all files to to_fd (empty; directories 0750, files 0640). Each must be a regular
  * file of owner with one link. ERR_DENIED, ERR_LIMIT, ERR_IO. */
-MUST_USE err_t staged_copy(
-    const struct staged *s, int dir_fd, uid_t owner, int to_fd, struct error *e);
+MUST_USE err_t
+staged_copy(const struct staged *s, int dir_fd, uid_t owner, int to_fd, struct error *e);
 /* Whether two directories hold the same bytes under the names of s. */
 MUST_USE err_t
 staged_equal(const struct staged *s, int a_fd, int b_fd, bool *ret, struct error *e);

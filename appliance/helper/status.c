@@ -12,8 +12,8 @@ state_name(const struct helper_context *c, bool answers)
     if (answers) {
         return "running";
     }
-    if (service_status(
-            c->service_path, OUTPUT_NONE, c->tunables.socket_ms, &st, NULL, NULL) != ERR_OK) {
+    if (service_status(c->service_path, OUTPUT_NONE, c->tunables.socket_ms, &st, NULL, NULL) !=
+        ERR_OK) {
         return "stopped";
     }
     switch (st.state) {
@@ -34,8 +34,8 @@ old_workers(const struct master_state *st)
         const struct master_worker *w = &st->old[i];
 
         if (json_array_append_new(
-                list, json_pack(
-                          "{s:i, s:I}", "pid", w->pid, "age_s", (json_int_t)w->uptime_s)) !=
+                list,
+                json_pack("{s:i, s:I}", "pid", w->pid, "age_s", (json_int_t)w->uptime_s)) !=
             0) {
             json_decref(list);
             return NULL;
@@ -65,9 +65,9 @@ verb_status(struct helper_context *c, const json_t *request, json_t *answer, str
               st.worker.pid != 0;
     v = json_pack(
         "{s:s, s:i, s:i, s:I, s:I, s:o, s:I, s:I}", "state", state_name(c, answers), "master",
-        st.master, "worker", st.worker.pid, "reloads", (json_int_t)st.reloads,
-        "failed_reloads", (json_int_t)st.failed_reloads, "old_workers", old_workers(&st),
-        "current", (json_int_t)current, "good", (json_int_t)good);
+        st.master, "worker", st.worker.pid, "reloads", (json_int_t)st.reloads, "failed_reloads",
+        (json_int_t)st.failed_reloads, "old_workers", old_workers(&st), "current",
+        (json_int_t)current, "good", (json_int_t)good);
     return json_object_update(answer, v) == 0
                ? ERR_OK
                : error_set(e, ERR_INTERNAL, "cannot tell the status");

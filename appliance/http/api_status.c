@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engine/edit.h"
+#include "engine/lock.h"
 #include "http/api.h"
 #include "http/reply.h"
 #include "routes_gen.h"
@@ -98,23 +99,74 @@ draft_json(const struct view *v)
     return json_pack("{s:I, s:I}", "count", (json_int_t)v->entry_count, "conflicts", conflicts);
 }
 
-void
-http_status_get(struct request *r)
+static void
+make_status(struct request *r, const struct engine_status *s)
 {
     const struct view *v = request_view(r);
-    struct engine_status s;
 
-    engine_get_status(r->http->config.engine, &s);
     reply_json(
         r, 200,
         json_pack(
             "{s:s, s:s, s:i, s:o, s:I, s:o, s:o, s:o, s:{s:s, s:o, s:o}, s:b, s:o}", "node",
             api_node_name(v), "release", LOCKSTEP_VERSION, "schema_version", SCHEMA_VERSION,
             "head", commit_to_json(&v->head), "local_rev", (json_int_t)v->local_rev, "draft",
-            draft_json(v), "haproxy", haproxy_json(&s), "running", running_json(&s), "serving",
-            "state", fact_name(s.serving), "detail", api_text_or_null(s.serving_detail), "at",
-            api_time(s.serving_at_ms), "started", s.started, "reason",
-            api_text_or_null(s.reason)));
+            draft_json(v), "haproxy", haproxy_json(s), "running", running_json(s), "serving",
+            "state", fact_name(s->serving), "detail", api_text_or_null(s->serving_detail), "at",
+            api_time(s->serving_at_ms), "started", s->started, "reason",
+            api_text_or_null(s->reason)));
+}
+
+static bool
+same_numbers(const struct engine_status *a, const struct engine_status *b)
+{
+    return a->started == b->started && a->up == b->up && a->serving == b->serving &&
+           a->haproxy_pid == b->haproxy_pid && a->uptime_s == b->uptime_s &&
+           a->connections == b->connections && a->max_connections == b->max_connections &&
+           a->running_known == b->running_known && a->running_rev == b->running_rev &&
+           a->running_local_rev == b->running_local_rev &&
+           a->serving_at_ms == b->serving_at_ms && a->seen_at_ms == b->seen_at_ms &&
+           a->old_workers == b->old_workers;
+}
+
+static bool
+same_status(const struct engine_status *a, const struct engine_status *b)
+{
+    return same_numbers(a, b) && hash_equal(&a->running_commit, &b->running_commit) &&
+           strcmp(a->haproxy_version, b->haproxy_version) == 0 &&
+           strcmp(a->running_digest, b->running_digest) == 0 &&
+           strcmp(a->serving_detail, b->serving_detail) == 0 &&
+           strcmp(a->reason, b->reason) == 0;
+}
+
+/* Asked again and again by every page and monitor, and the same for a second or two. */
+void
+http_status_get(struct request *r)
+{
+    struct http *h = r->http;
+    struct shared_reply *made;
+    struct engine_status s;
+    bool hit;
+
+    engine_get_status(h->config.engine, &s);
+    lock_take(&h->status_lock);
+    made = h->status_reply;
+    hit = made != NULL && made->version == request_view(r)->version &&
+          same_status(&made->status, &s);
+    if (hit) {
+        reply_shared(r, made);
+    }
+    lock_give(&h->status_lock);
+    if (hit) {
+        return;
+    }
+    make_status(r, &s);
+    made = reply_share(r);
+    made->version = request_view(r)->version;
+    made->status = s;
+    lock_take(&h->status_lock);
+    reply_shared_unref(h->status_reply);
+    h->status_reply = made;
+    lock_give(&h->status_lock);
 }
 
 void

@@ -30,6 +30,15 @@ struct http_document {
     char etag[24]; /* with its quotes */
 };
 
+/* An answer that many requests get. */
+struct shared_reply {
+    _Atomic unsigned refs;
+    struct MHD_Response *response;
+    /* What it was made of. */
+    int64_t version; /* of the view */
+    struct engine_status status;
+};
+
 struct http {
     unsigned magic;
     struct http_config config;
@@ -54,6 +63,10 @@ struct http {
     /* wait.c: requests that wait for a task to end. */
     pthread_mutex_t wait_lock;
     struct request *waiting;
+
+    /* api_status.c: most of the work of answering is making JSON and a dozen header fields. */
+    pthread_mutex_t status_lock;
+    struct shared_reply *status_reply; /* NULL: none yet */
 
     /* stream.c */
     pthread_mutex_t stream_lock;

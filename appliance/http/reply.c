@@ -2,6 +2,7 @@
 #include "http/reply.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,7 +141,7 @@ reply_none(struct request *r, int status)
 void
 reply_header(struct request *r, const char *name, const char *value)
 {
-    ASSERT(r->response != NULL);
+    ASSERT(r->response != NULL && r->shared == NULL);
     add(r->response, name, value);
 }
 
@@ -229,6 +230,37 @@ reply_busy(struct request *r, const struct error *e)
 {
     reply_problem(r, 503, error_name(ERR_BUSY), "%s", e->msg);
     reply_retry_after(r, REPLY_BUSY_S);
+}
+
+struct shared_reply *
+reply_share(struct request *r)
+{
+    struct shared_reply *s = xcalloc(1, sizeof *s);
+
+    ASSERT(r->response != NULL && r->shared == NULL && r->status == 200);
+    s->response = r->response;
+    atomic_init(&s->refs, 2);
+    r->shared = s;
+    return s;
+}
+
+void
+reply_shared(struct request *r, struct shared_reply *s)
+{
+    ASSERT(r->response == NULL);
+    (void)atomic_fetch_add(&s->refs, 1);
+    r->shared = s;
+    r->response = s->response;
+    r->status = 200;
+}
+
+void
+reply_shared_unref(struct shared_reply *s)
+{
+    if (s != NULL && atomic_fetch_sub(&s->refs, 1) == 1) {
+        MHD_destroy_response(s->response);
+        free(s);
+    }
 }
 
 void

@@ -26,7 +26,13 @@ void reply_problems(struct request *r, const struct problems *problems);
 /* 503 and Retry-After. */
 void reply_busy(struct request *r, const struct error *e);
 
-/* Adds a field to the answer that was made. */
+/* Turns the answer that was made into one for further requests: a new reference. */
+struct shared_reply *reply_share(struct request *r);
+/* Answers with it. */
+void reply_shared(struct request *r, struct shared_reply *s);
+void reply_shared_unref(struct shared_reply *s); /* NULL is allowed */
+
+/* Adds a field to the answer that was made; not to a shared one. */
 void reply_header(struct request *r, const char *name, const char *value);
 void reply_retry_after(struct request *r, int64_t seconds);
 /* The fields that every answer has. */

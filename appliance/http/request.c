@@ -40,7 +40,9 @@ request_free(struct request *r)
     ASSERT(r->magic == REQUEST_MAGIC && !r->suspended);
     r->magic = 0;
     stream_detach(r);
-    if (r->response != NULL) {
+    if (r->shared != NULL) {
+        reply_shared_unref(r->shared);
+    } else if (r->response != NULL) {
         MHD_destroy_response(r->response);
     }
     (void)atomic_fetch_sub(&r->http->body_bytes, r->body_counted);

@@ -54,7 +54,8 @@ struct request {
 
     int status; /* of the answer; 0 as long as there is none */
     struct MHD_Response *response;
-    struct stream *stream; /* the answer is a stream */
+    struct shared_reply *shared; /* response belongs to it */
+    struct stream *stream;       /* the answer is a stream */
 
     _Atomic int holds; /* dispatch.c */
     bool suspended;

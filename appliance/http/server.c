@@ -311,6 +311,7 @@ http_new(const struct http_config *config)
     lock_init(&h->work_lock);
     lock_cond_init(&h->work_done);
     lock_init(&h->wait_lock);
+    lock_init(&h->status_lock);
     streams_open(h);
     return h;
 }
@@ -375,6 +376,8 @@ http_close(struct http *h)
     (void)pthread_cond_destroy(&h->work_done);
     (void)pthread_mutex_destroy(&h->work_lock);
     (void)pthread_mutex_destroy(&h->wait_lock);
+    reply_shared_unref(h->status_reply);
+    (void)pthread_mutex_destroy(&h->status_lock);
     h->magic = 0;
     free(h);
 }

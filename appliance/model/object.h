@@ -44,7 +44,11 @@ struct object_refs {
  * added, with pointers), fills defaults, normalises, translates references from names by
  * refs (an unknown name is a problem "no_such_object"). base (may be NULL): the present
  * object, whose secrets are kept where the caller gave none and whose read-only fields are
- * kept. NULL when p got an error. */
+ * kept. What object_to_json shows may come back: "id" and "kind" when they are the object's
+ * own, a secret as {"set": true} (kept) or {"set": false} (still none), read-only fields with
+ * their value. Null clears a secret that is not required. A field whose "when" does not
+ * hold is checked and kept like any other. id has the form of an id (asserted). NULL when
+ * problems got an error. */
 struct object *object_parse(
     enum kind kind, const char *id, const json_t *body, const struct object *base,
     const struct object_refs *refs, struct problems *problems);

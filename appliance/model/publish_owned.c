@@ -210,22 +210,13 @@ owned_is_port_listener(const struct object *listener)
 static bool
 goes_with_service(const struct owned *own)
 {
-    if (own->other != NULL) {
+    if (own->o->kind == K_LISTENER && !owned_is_port_listener(own->o)) {
         return false;
     }
-    switch (own->o->kind) {
-    case K_POOL:
-    case K_MONITOR:
-    case K_SERVER: return true;
-    case K_LISTENER: return owned_is_port_listener(own->o);
-    case K_CERTIFICATE: return is_placeholder(own->o);
-    case K_ADMIN:
-    case K_AUTOMATION_KEY:
-    case K_HAPROXY:
-    case K_NODE:
-    case K_SERVICE: break;
+    if (own->o->kind == K_CERTIFICATE && !is_placeholder(own->o)) {
+        return false;
     }
-    return false;
+    return own->other == NULL;
 }
 
 static err_t

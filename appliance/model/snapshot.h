@@ -20,7 +20,8 @@ const struct object *snapshot_singleton(const struct snapshot *s, enum kind k);
 /* The objects of one kind, sorted by name (byte order): *ret points into the snapshot. */
 size_t snapshot_kind(const struct snapshot *s, enum kind k, const struct object *const **ret);
 size_t snapshot_count(const struct snapshot *s);
-/* i-th object in the order of the index: by kind's *name* and then id (byte order). */
+/* i-th object in the order of the index: by kind's *name*, which is also the order of enum
+ * kind, and then id (byte order). */
 const struct object *snapshot_at(const struct snapshot *s, size_t i);
 
 /* Fingerprint: SHA-256 of the line "<schema_version>\n" and the lines

@@ -17,27 +17,15 @@ struct socket_key {
     uint32_t index;      /* in the listener's addresses */
 };
 
-static const uint8_t v4_mapped[12] = {[10] = 0xff, [11] = 0xff};
-
-/* An IPv4-mapped IPv6 address is the IPv4 socket. */
 static void
 key_set_address(struct socket_key *key, const char *text)
 {
     memset(key->address, 0, sizeof(key->address));
-    key->v6 = false;
-    if (inet_pton(AF_INET, text, key->address) == 1) {
-        return;
+    key->v6 = inet_pton(AF_INET, text, key->address) != 1;
+    if (key->v6) {
+        int parsed = inet_pton(AF_INET6, text, key->address);
+        ASSERT(parsed == 1); /* the field's type */
     }
-    uint8_t v6[16];
-    if (inet_pton(AF_INET6, text, v6) != 1) {
-        return;
-    }
-    if (memcmp(v6, v4_mapped, sizeof(v4_mapped)) == 0) {
-        memcpy(key->address, v6 + sizeof(v4_mapped), 4);
-        return;
-    }
-    memcpy(key->address, v6, sizeof(v6));
-    key->v6 = true;
 }
 
 /* Order of port, family and address; every address of a family comes before its single ones. */

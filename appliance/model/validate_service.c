@@ -133,13 +133,6 @@ report_twice(
     }
     const struct problem where = checks_at(o, pointer);
     const char *listener = sc->c->kinds[K_LISTENER].items[own->listener]->name.s;
-    if (other == o) {
-        problems_add(
-            sc->c->p, SEVERITY_ERROR, "duplicate", &where,
-            "This service has \"%s\" twice on the listener \"%s\": remove one of the two.",
-            host[0] != '\0' ? host : "any host", listener);
-        return;
-    }
     problems_add(
         sc->c->p, SEVERITY_ERROR, "published_twice", &where,
         "The service \"%s\" publishes %s%s%s with the path \"%s\" on the listener \"%s\" "
@@ -185,12 +178,6 @@ carry(struct service_check *sc, uint32_t service, uint32_t listener)
         return;
     }
     const struct problem where = checks_at(o, "/listeners");
-    if (before == service) {
-        problems_add(
-            sc->c->p, SEVERITY_ERROR, "duplicate", &where,
-            "This service has the listener \"%s\" twice: remove one of the two.", l->name.s);
-        return;
-    }
     problems_add(
         sc->c->p, SEVERITY_ERROR, "listener_taken", &where,
         "The listener \"%s\" has mode tcp and carries the service \"%s\" already: use a "

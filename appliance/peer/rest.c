@@ -10,7 +10,8 @@
 
 #include "base/arena.h"
 
-#define REST_MAGIC 0x52455354u
+#define REST_MAGIC      0x52455354u
+#define EVENT_MAX_BYTES ((size_t)4 << 20)
 
 struct rest {
     unsigned magic;
@@ -201,6 +202,42 @@ prepare(
     }
 }
 
+struct event_reader {
+    struct buf text; /* what is not a whole event yet */
+    rest_event_fn fn;
+    void *ctx;
+    bool done;
+};
+
+/* The data of each whole event ("...data: {...}\n...\n\n") in the buffer. */
+static void
+take_events(struct event_reader *x)
+{
+    char *end;
+
+    while (!x->done && (end = strstr(x->text.data, "\n\n")) != NULL) {
+        *end = '\0';
+        const char *data = strstr(x->text.data, "data: ");
+        if (data != NULL)
+            x->done = !x->fn(x->ctx, data + 6, strcspn(data + 6, "\n"));
+        size_t used = (size_t)(end - x->text.data) + 2;
+        memmove(x->text.data, x->text.data + used, x->text.len - used + 1);
+        x->text.len -= used;
+    }
+}
+
+static size_t
+on_event_bytes(char *data, size_t size, size_t count, void *ctx)
+{
+    struct event_reader *x = ctx;
+
+    buf_put(&x->text, data, size * count);
+    if (x->text.failed)
+        return 0;
+    take_events(x);
+    return x->done ? 0 : size * count;
+}
+
 static err_t
 explain(
     CURLcode code, const struct rest_config *config, const struct rest_answer *a,
@@ -247,4 +284,33 @@ rest_call(
     curl_easy_getinfo(r->curl, CURLINFO_RETRY_AFTER, &retry);
     ret->retry_after_s = (long)retry;
     return ERR_OK;
+}
+
+err_t
+rest_events(struct rest *r, const char *path, rest_event_fn fn, void *ctx, struct error *e)
+{
+    ASSERT(r->magic == REST_MAGIC);
+    CLEANUP(buf_fini) struct buf url;
+    CLEANUP(rest_answer_fini) struct rest_answer answer;
+    struct event_reader reader = {.fn = fn, .ctx = ctx};
+    const struct rest_request q = {.method = "GET", .path = path};
+
+    rest_answer_init(&answer);
+    buf_init(&url, 8192);
+    buf_puts(&url, r->config->url);
+    buf_puts(&url, path);
+    buf_init(&reader.text, EVENT_MAX_BYTES);
+    struct curl_slist *headers = curl_slist_append(headers_of(r, &q), "Last-Event-ID: 0");
+    prepare(r, &q, buf_str(&url), headers, &answer);
+    curl_easy_setopt(r->curl, CURLOPT_FAILONERROR, 1L);
+    curl_easy_setopt(r->curl, CURLOPT_WRITEFUNCTION, on_event_bytes);
+    curl_easy_setopt(r->curl, CURLOPT_WRITEDATA, &reader);
+    CURLcode code = curl_easy_perform(r->curl);
+    curl_slist_free_all(headers);
+    buf_fini(&reader.text);
+    if (reader.done)
+        return ERR_OK;
+    if (code == CURLE_OK)
+        return error_set(e, ERR_UNAVAILABLE, "%s ended the stream", r->config->url);
+    return explain(code, r->config, &answer, e);
 }

@@ -3,6 +3,7 @@
 #ifndef LOCKSTEP_PEER_REST_H
 #define LOCKSTEP_PEER_REST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -51,6 +52,13 @@ void rest_cleanup(struct rest **r);
  * not verify; ERR_TIMEOUT; ERR_LIMIT. */
 MUST_USE err_t rest_call(
     struct rest *r, const struct rest_request *q, struct rest_answer *ret, struct error *e);
+
+/* Reads a stream of server-sent events from its oldest kept event on, until fn returns false
+ * (ERR_OK), the server ends it or the timeout passes. An answer >= 400 is ERR_UNAVAILABLE. fn
+ * gets the data of one event (JSON) and its length. */
+typedef bool (*rest_event_fn)(void *ctx, const char *data, size_t len);
+MUST_USE err_t
+rest_events(struct rest *r, const char *path, rest_event_fn fn, void *ctx, struct error *e);
 
 /* Percent-encodes one path segment (RFC 3986: all but unreserved). */
 void rest_put_segment(struct buf *out, const char *s);

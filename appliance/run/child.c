@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/child.h"
 
-#include "base/buf.h"
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/log.h"
-#include "base/proc.h"
-#include "haproxy/span.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -15,6 +8,13 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/proc.h"
+#include "haproxy/span.h"
 
 /* Who lived for so long starts without delay again. */
 #define STEADY_MS 10000
@@ -147,8 +147,8 @@ child_adopt(struct child *c, pid_t pid, int64_t ticks, struct error *e)
 static void
 send_signal(const struct child *c, int number)
 {
-    int rc = c->pidfd >= 0 ? pidfd_send_signal(c->pidfd, number, NULL, 0)
-                           : kill(c->pid, number);
+    int rc =
+        c->pidfd >= 0 ? pidfd_send_signal(c->pidfd, number, NULL, 0) : kill(c->pid, number);
 
     if (rc != 0 && errno != ESRCH) {
         log_warning("cannot send signal %d to %s (pid %d)", number, c->name, c->pid);

@@ -4,12 +4,12 @@
 #ifndef LOCKSTEP_RUN_CHILD_H
 #define LOCKSTEP_RUN_CHILD_H
 
-#include "base/error.h"
-#include "base/tunables.h"
-
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "base/error.h"
+#include "base/tunables.h"
 
 #define CHILD_NEVER INT64_MAX
 

@@ -61,8 +61,8 @@ add_bounding_set(struct commands_argv *a)
     size_t len = strlen(list);
 
     for (size_t i = 0; i < ARRAY_LEN(helper_capabilities); i++) {
-        int n = snprintf(
-            list + len, sizeof list - len, ",+%s", helper_capabilities[i].capability);
+        int n =
+            snprintf(list + len, sizeof list - len, ",+%s", helper_capabilities[i].capability);
 
         ASSERT(n > 0 && (size_t)n < sizeof list - len);
         len += (size_t)n;

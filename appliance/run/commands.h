@@ -5,7 +5,7 @@
 
 #include "run/options.h"
 
-#define COMMANDS_ARGS_MAX  (RUN_DAEMON_ARGS_MAX + 24)
+#define COMMANDS_ARGS_MAX   (RUN_DAEMON_ARGS_MAX + 24)
 #define COMMANDS_TEXT_BYTES 512
 
 struct commands_argv {

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/control.h"
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/log.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +8,11 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
 
 #define REQUEST_MAX_BYTES ((size_t)4096)
 #define ANSWER_MAX_BYTES  ((size_t)512 << 10)
@@ -131,8 +131,8 @@ control_answer(struct control *c, const char *request, size_t bytes, struct buf 
     }
     if (code != ERR_OK) {
         json_decref(result);
-        result = json_pack(
-            "{s:b, s:s, s:s}", "ok", 0, "code", error_name(code), "message", e.msg);
+        result =
+            json_pack("{s:b, s:s, s:s}", "ok", 0, "code", error_name(code), "message", e.msg);
     } else {
         ASSERT(json_object_set_new(result, "ok", json_true()) == 0);
     }

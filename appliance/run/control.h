@@ -10,9 +10,9 @@
 #ifndef LOCKSTEP_RUN_CONTROL_H
 #define LOCKSTEP_RUN_CONTROL_H
 
-#include "run/service.h"
-
 #include <poll.h>
+
+#include "run/service.h"
 
 #define CONTROL_NAME        "run.sock"
 #define CONTROL_CONNECTIONS 8
@@ -31,8 +31,8 @@ struct control {
     bool closing; /* the program ends: only status is answered */
 };
 
-MUST_USE err_t control_open(
-    struct control *c, const char *run_dir, struct service *s, struct error *e);
+MUST_USE err_t
+control_open(struct control *c, const char *run_dir, struct service *s, struct error *e);
 void control_close(struct control *c);
 
 /* What to poll; fds has CONTROL_POLL_FDS entries, unused ones get fd -1. */
@@ -43,7 +43,6 @@ bool control_tick(struct control *c, const struct pollfd *fds);
 int64_t control_deadline_ms(const struct control *c);
 
 /* Answers one request. For tests; control_tick does it by itself. */
-void control_answer(
-    struct control *c, const char *request, size_t bytes, struct buf *answer);
+void control_answer(struct control *c, const char *request, size_t bytes, struct buf *answer);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/layout.h"
 
-#include "base/file.h"
-#include "base/log.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
 
 #define LOCK_NAME "run.lock"
 
@@ -105,8 +105,7 @@ open_place(int state_fd, const struct place *p, int *ret_fd, struct error *e)
 static err_t
 take_lock(struct layout *l, const struct run_options *o, struct error *e)
 {
-    l->lock_fd =
-        openat(l->run_fd, LOCK_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    l->lock_fd = openat(l->run_fd, LOCK_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (l->lock_fd < 0) {
         return error_errno(e, ERR_IO, errno, "cannot open the lock in %s", o->run_dir);
     }

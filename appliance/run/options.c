@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/options.h"
 
-#include "haproxy/span.h"
-#include "version_gen.h"
-
 #include <errno.h>
 #include <getopt.h>
 #include <grp.h>
@@ -11,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "haproxy/span.h"
+#include "version_gen.h"
 
 #define LOOKUP_BYTES  8192
 #define HAPROXY_GROUP "haproxy"
@@ -98,7 +98,7 @@ take(struct run_options *o, int key, const char *value)
     case OPTION_VERSION:
         (void)printf("lockstep-run %s\n", LOCKSTEP_VERSION);
         return RUN_OPTIONS_DONE;
-    default: return wrong("unknown option");
+    case '?': return wrong("unknown option");
     }
     return RUN_OPTIONS_OK;
 }
@@ -114,6 +114,7 @@ run_options_parse(int argc, char **argv, struct run_options *o)
         .user = "lockstep",
         .haproxy = "/usr/sbin/haproxy",
     };
+    /* Before there is any thread. NOLINTNEXTLINE(concurrency-mt-unsafe) */
     while ((key = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
         enum run_options_result result = take(o, key, optarg);
 

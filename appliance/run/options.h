@@ -3,22 +3,22 @@
 #ifndef LOCKSTEP_RUN_OPTIONS_H
 #define LOCKSTEP_RUN_OPTIONS_H
 
-#include "base/error.h"
-#include "base/tunables.h"
-
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+
+#include "base/error.h"
+#include "base/tunables.h"
 
 #define RUN_DAEMON_ARGS_MAX 64
 
 struct run_options {
     const char *state_dir;
     const char *run_dir;
-    const char *user;  /* name or number */
-    const char *group; /* name or number; NULL: see run_options_resolve */
-    const char *listen;    /* NULL: lockstepd's default, as are the next two */
+    const char *user;   /* name or number */
+    const char *group;  /* name or number; NULL: see run_options_resolve */
+    const char *listen; /* NULL: lockstepd's default, as are the next two */
     const char *node_name;
     const char *tunables_path;
     const char *haproxy;

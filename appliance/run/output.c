@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/output.h"
 
-#include "base/arena.h"
-#include "base/file.h"
-#include "base/log.h"
-#include "haproxy/output.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "haproxy/output.h"
 
 #define LINE_MAX_BYTES ((size_t)4096)
 /* A writer without a pause must not keep us from everything else. */
@@ -21,8 +21,8 @@
 static err_t
 open_end(int run_fd, int *ret, struct error *e)
 {
-    CLEANUP(fd_cleanup) int fd =
-        openat(run_fd, OUTPUT_NAME, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    CLEANUP(fd_cleanup)
+    int fd = openat(run_fd, OUTPUT_NAME, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
     struct stat st;
 
     if (fd < 0 || fstat(fd, &st) != 0) {

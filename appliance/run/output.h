@@ -5,19 +5,19 @@
 #ifndef LOCKSTEP_RUN_OUTPUT_H
 #define LOCKSTEP_RUN_OUTPUT_H
 
+#include <stdint.h>
+
 #include "base/buf.h"
 #include "base/error.h"
-
-#include <stdint.h>
 
 #define OUTPUT_NAME       "haproxy.out"
 #define OUTPUT_KEPT_BYTES 65536
 
 struct output {
-    int fd;        /* our end */
-    int writer_fd; /* HAProxy's */
-    int64_t end;   /* bytes read so far */
-    char *kept;    /* the last OUTPUT_KEPT_BYTES of them, as a ring */
+    int fd;          /* our end */
+    int writer_fd;   /* HAProxy's */
+    int64_t end;     /* bytes read so far */
+    char *kept;      /* the last OUTPUT_KEPT_BYTES of them, as a ring */
     struct buf line; /* not logged yet */
 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/record.h"
 
+#include <fcntl.h>
+#include <string.h>
+
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/json.h"
-
-#include <fcntl.h>
-#include <string.h>
 
 #define RECORD_MAX_BYTES ((size_t)64 << 10)
 #define BOOT_ID_BYTES    64
@@ -59,9 +59,8 @@ read_process(const json_t *v, const char *name, struct record_process *ret, stru
 {
     const json_t *p = json_object_get(v, name);
     int64_t pid = 0;
-    err_t code = json_is_object(p)
-                     ? json_get_int(p, "pid", 0, INT32_MAX, &pid, e)
-                     : error_set(e, ERR_SYNTAX, "\"%s\" is not an object", name);
+    err_t code = json_is_object(p) ? json_get_int(p, "pid", 0, INT32_MAX, &pid, e)
+                                   : error_set(e, ERR_SYNTAX, "\"%s\" is not an object", name);
 
     if (code == ERR_OK) {
         code = json_get_int(p, "ticks", 0, MAX_JSON, &ret->ticks, e);

@@ -4,11 +4,11 @@
 #ifndef LOCKSTEP_RUN_RECORD_H
 #define LOCKSTEP_RUN_RECORD_H
 
-#include "base/error.h"
-
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "base/error.h"
 
 #define RECORD_NAME "run.json"
 
@@ -21,7 +21,7 @@ struct record {
     struct record_process haproxy;
     struct record_process helper;
     struct record_process daemon;
-    bool on_good;       /* of HAProxy, as in service.h */
+    bool on_good; /* of HAProxy, as in service.h */
     int64_t generation;
 };
 

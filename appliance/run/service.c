@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/service.h"
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/log.h"
-#include "haproxy/master.h"
-#include "haproxy/span.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "haproxy/master.h"
+#include "haproxy/span.h"
 
 #define LINK_BYTES 32
 /* Nothing announces that HAProxy serves; one look is a few tenths of a millisecond. */
@@ -24,13 +24,6 @@
 
 static const char *const stale_sockets[] = {
     "master.sock", "haproxy.sock", "probe.sock", "reload-window", NULL,
-};
-
-static const char *const state_names[] = {
-    [SERVICE_STOPPED] = "stopped",
-    [SERVICE_STARTING] = "starting",
-    [SERVICE_RUNNING] = "running",
-    [SERVICE_WAITING] = "waiting",
 };
 
 err_t
@@ -59,7 +52,7 @@ linked(const struct service *s, const char *link)
     int64_t number = 0;
 
     return n > 0 && span_number((struct span){target, (size_t)n}, INT64_MAX, &number) ? number
-                                                                                       : 0;
+                                                                                      : 0;
 }
 
 /* After some ends in a row it is the other generation's turn, if there is another. */
@@ -190,8 +183,7 @@ service_adopt(struct service *s, const struct record *r)
     s->serves = answers && st.worker.pid != 0;
     s->on_good = known && r->on_good;
     s->generation = known ? r->generation : linked(s, "current");
-    log_info(
-        "HAProxy goes on (pid %d, generation %" PRId64 ")", s->child.pid, s->generation);
+    log_info("HAProxy goes on (pid %d, generation %" PRId64 ")", s->child.pid, s->generation);
 }
 
 static err_t
@@ -256,10 +248,4 @@ service_state(const struct service *s)
         return SERVICE_STOPPED;
     }
     return child_is_due(&s->child) ? SERVICE_STARTING : SERVICE_WAITING;
-}
-
-const char *
-service_state_name(enum service_state state)
-{
-    return state_names[state];
 }

@@ -4,18 +4,12 @@
 #ifndef LOCKSTEP_RUN_SERVICE_H
 #define LOCKSTEP_RUN_SERVICE_H
 
+#include "haproxy/service_state.h"
 #include "run/child.h"
 #include "run/layout.h"
 #include "run/options.h"
 #include "run/output.h"
 #include "run/record.h"
-
-enum service_state {
-    SERVICE_STOPPED,  /* not wanted, or no generation to start with */
-    SERVICE_STARTING, /* does not serve yet */
-    SERVICE_RUNNING,
-    SERVICE_WAITING, /* ended; the next start is due after a while */
-};
 
 struct service {
     struct child child;
@@ -49,6 +43,5 @@ MUST_USE err_t service_start(struct service *s, struct error *e);
 MUST_USE err_t service_restart(struct service *s, struct error *e);
 void service_stop(struct service *s);
 enum service_state service_state(const struct service *s);
-const char *service_state_name(enum service_state state);
 
 #endif

@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/supervisor.h"
 
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -10,19 +20,17 @@
 #include "run/record.h"
 #include "run/service.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <sys/prctl.h>
-#include <sys/signalfd.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 /* For the workers of a killed HAProxy. */
 #define ORPHANS_MS 2000
 
-enum poll_slot { POLL_SIGNAL, POLL_OUTPUT, POLL_HAPROXY, POLL_HELPER, POLL_DAEMON, POLL_CONTROL };
+enum poll_slot {
+    POLL_SIGNAL,
+    POLL_OUTPUT,
+    POLL_HAPROXY,
+    POLL_HELPER,
+    POLL_DAEMON,
+    POLL_CONTROL
+};
 
 #define POLL_FDS (POLL_CONTROL + CONTROL_POLL_FDS)
 
@@ -53,7 +61,7 @@ open_signals(int *ret_fd, struct error *e)
     (void)sigaddset(&set, SIGCHLD);
     (void)sigaddset(&set, SIGPIPE);
     (void)sigaddset(&set, SIGHUP); /* the terminal went away, the appliance stays */
-    if (sigprocmask(SIG_BLOCK, &set, NULL) != 0) {
+    if (pthread_sigmask(SIG_BLOCK, &set, NULL) != 0) {
         return error_errno(e, ERR_INTERNAL, errno, "cannot block signals");
     }
     (void)sigdelset(&set, SIGPIPE);

@@ -182,6 +182,10 @@ body_object(
     code = unpack(s, col_i64(q, col), key, bufs, &bytes, &why);
     if (code == ERR_OK) {
         code = object_from_canonical(key->kind, key->id, bytes.s, bytes.len, &o, &why);
+        if (code != ERR_OK && schema_kind(key->kind)->has_secret) {
+            /* The reason may quote a piece of what was sealed. */
+            error_set(&why, code, "its form is wrong");
+        }
     }
     if (code == ERR_OK && !hash_equal(&o->objhash, &key->objhash)) {
         object_unref(o);

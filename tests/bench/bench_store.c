@@ -70,29 +70,29 @@ big_site(const struct snapshot *from)
     struct error e;
 
     for (unsigned n = 1; n <= OBJECT_COUNT; n++) {
-        snapshot_edit_put(x, lab_server(spread(n), NULL, (int)(n % 60000) + 1));
+        snapshot_edit_put(x, store_lab_server(spread(n), NULL, (int)(n % 60000) + 1));
     }
     must(snapshot_seal(x, &site, &e), &e);
     return site;
 }
 
 static void
-bench_commits(struct lab *l)
+bench_commits(struct store_lab *l)
 {
-    struct snapshot *now = lab_shared(l);
+    struct snapshot *now = store_lab_shared(l);
     static int64_t fp_us[COMMIT_COUNT];
     static int64_t us[COMMIT_COUNT];
 
     for (unsigned i = 0; i < COMMIT_COUNT; i++) {
         unsigned n = spread(i * 7919 % OBJECT_COUNT + 1);
-        struct snapshot *to = lab_with(now, lab_server(n, NULL, (int)i + 1));
+        struct snapshot *to = store_lab_with(now, store_lab_server(n, NULL, (int)i + 1));
         int64_t start = now_us();
 
         /* The snapshot keeps it: the commit does not compute it again. */
         (void)snapshot_fp(to, SCHEMA_VERSION);
         fp_us[i] = now_us() - start;
         start = now_us();
-        (void)lab_commit(l, to, NULL);
+        (void)store_lab_commit(l, to, NULL);
         us[i] = now_us() - start;
         snapshot_unref(now);
         now = to;
@@ -120,7 +120,7 @@ static const char bare_transaction[] =
     "COMMIT;";
 
 static void
-bench_bare(const struct lab *l)
+bench_bare(const struct store_lab *l)
 {
     CLEANUP(buf_fini) struct buf path = {.max = 256};
     CLEANUP(db_cleanup) struct db *d = NULL;
@@ -128,7 +128,7 @@ bench_bare(const struct lab *l)
     struct error e;
     FILE *f;
 
-    lab_path(l, "bare.db", &path);
+    store_lab_path(l, "bare.db", &path);
     f = fopen(buf_str(&path), "wxe");
     ASSERT(f != NULL && fclose(f) == 0);
     must(db_open(buf_str(&path), &d, &e), &e);
@@ -143,7 +143,7 @@ bench_bare(const struct lab *l)
 }
 
 static void
-bench_reads(struct lab *l)
+bench_reads(struct store_lab *l)
 {
     struct snapshot *content = NULL;
     struct commit c;
@@ -165,31 +165,31 @@ main(void)
 {
     struct snapshot *first;
     struct snapshot *site;
-    struct lab l;
+    struct store_lab l;
     int64_t start;
 
-    lab_init(&l);
-    lab_open(&l);
-    first = lab_shared(&l);
+    store_lab_init_in(&l, "/var/tmp");
+    store_lab_open(&l);
+    first = store_lab_shared(&l);
     site = big_site(first);
     (void)printf("%u objects\n", OBJECT_COUNT);
     start = now_us();
-    (void)lab_commit(&l, site, NULL);
+    (void)store_lab_commit(&l, site, NULL);
     print_once("commit of all of them", now_us() - start);
     snapshot_unref(first);
     snapshot_unref(site);
     for (int i = 0; i < 3; i++) {
-        lab_close(&l);
+        store_lab_close(&l);
         start = now_us();
-        lab_open(&l);
+        store_lab_open(&l);
         print_once("open (quick_check)", now_us() - start);
         start = now_us();
-        snapshot_unref(lab_shared(&l));
+        snapshot_unref(store_lab_shared(&l));
         print_once("load", now_us() - start);
     }
     bench_commits(&l);
     bench_bare(&l);
     bench_reads(&l);
-    lab_fini(&l);
+    store_lab_fini(&l);
     return 0;
 }

@@ -94,7 +94,7 @@ class Stage(Case):
         config = node.config() + (
             "    bind 127.0.0.1:8443 ssl crt-list crt-list/https.list\n"
             "    errorfile 503 error/503.http\n"
-            "    use_backend %[path,map_beg(map/http.map,none)]\n"
+            "    http-request set-var(txn.a) path,map_beg(map/http.map,none)\n"
             "backend none\n")
         files = {
             "haproxy.cfg": config,
@@ -181,7 +181,12 @@ class Stage(Case):
         node = self.node()
         top = node.write_stage(1, {"haproxy.cfg": node.config(), "map/m.map": "a b\n"})
         for number in range(200001):
-            os.close(os.open(top / "map" / ("%d.map" % number), os.O_CREAT | os.O_WRONLY, 0o644))
+            # Links are cheaper than files, and a file has at most some 65,000.
+            base = top / "map" / ("%d.map" % (number - number % 60000))
+            if number % 60000 == 0:
+                base.write_text("", encoding="ascii")
+            else:
+                os.link(base, top / "map" / ("%d.map" % number))
         start = time.monotonic()
         self.assertEqual(self.refused(node, 1, "more than 200000 files"), "limit")
         self.assertLess(time.monotonic() - start, 10)

@@ -422,6 +422,54 @@ writing_back_what_was_read_changes_nothing(void **state)
     }
 }
 
+struct use {
+    const struct object *used;
+    size_t count;
+};
+
+static void
+count_use(void *ctx, enum kind kind, const char *id, const char *pointer)
+{
+    struct use *u = ctx;
+
+    (void)pointer;
+    u->count += kind == u->used->kind && strcmp(id, u->used->id) == 0 ? 1 : 0;
+}
+
+static void
+check_delete(struct world *w, const struct object *o)
+{
+    struct change_set set;
+    struct change c = {.op = CHANGE_DELETE, .kind = o->kind, .name = o->name.s};
+    struct snapshot *shared = NULL;
+    struct snapshot *local = NULL;
+    struct use u = {o, 0};
+    err_t code;
+
+    if (schema_kind(o->kind)->singleton) {
+        return;
+    }
+    for (size_t i = 0; i < snapshot_count(w->shared); i++) {
+        object_each_ref(snapshot_at(w->shared, i), count_use, &u);
+    }
+    change_set_init(&set);
+    HOLDS(change_set_add(&set, c, NULL) == ERR_OK);
+    problems_init(&w->problems, w->problems.arena);
+    code = change_apply(&set, &w->pair, &shared, &local, &w->problems, NULL);
+    HOLDS(code == (u.count > 0 ? ERR_CONFLICT : ERR_OK));
+    HOLDS(w->problems.errors == u.count);
+    snapshot_unref(shared);
+    snapshot_unref(local);
+    change_set_fini(&set);
+}
+
+static void
+an_object_can_be_deleted_exactly_when_nothing_uses_it(void **state)
+{
+    (void)state;
+    each_object(check_delete);
+}
+
 static void
 valid_pairs_have_services_in_them(void **state)
 {
@@ -457,6 +505,7 @@ main(void)
         cmocka_unit_test(fingerprint_does_not_depend_on_the_order_of_inserts),
         cmocka_unit_test(applying_a_diff_gives_the_other_snapshot),
         cmocka_unit_test(writing_back_what_was_read_changes_nothing),
+        cmocka_unit_test(an_object_can_be_deleted_exactly_when_nothing_uses_it),
         cmocka_unit_test(valid_pairs_have_services_in_them),
     };
 

@@ -35,16 +35,14 @@ wall(void *ctx)
     return clock_wall_ms(&clock_system) + l->wall_shift_ms;
 }
 
-void
-engine_lab_init(struct engine_lab *l)
+static void
+prepare(struct engine_lab *l)
 {
-    *l = (struct engine_lab){.en = NULL};
-    fake_init(&l->fake);
-    fake_start(&l->fake);
     tunables_default(&l->tunables);
     l->tunables.verify_ms = 300;
     l->tunables.socket_ms = 2000;
     l->tunables.status_round_ms = 50;
+    l->tunables.follow_first_ms = 20;
     l->clock = (struct clock){mono, wall, l};
     l->config = (struct engine_config){
         .state_dir = l->fake.state_dir,
@@ -55,6 +53,23 @@ engine_lab_init(struct engine_lab *l)
         .clock = &l->clock,
     };
     l->arena = arena_new(ARENA_DEFAULT_BYTES);
+}
+
+void
+engine_lab_init(struct engine_lab *l)
+{
+    *l = (struct engine_lab){.en = NULL};
+    fake_init(&l->fake);
+    fake_start(&l->fake);
+    prepare(l);
+}
+
+void
+engine_lab_join(struct engine_lab *l, const char *dir)
+{
+    *l = (struct engine_lab){.en = NULL};
+    fake_paths(&l->fake, dir);
+    prepare(l);
 }
 
 void

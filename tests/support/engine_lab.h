@@ -36,6 +36,8 @@ struct engine_lab {
 
 /* Makes folder and fake; both are started. */
 void engine_lab_init(struct engine_lab *l);
+/* In another process: on the folder of a lab whose fake runs there. */
+void engine_lab_join(struct engine_lab *l, const char *dir);
 void engine_lab_open(struct engine_lab *l);
 /* engine_lab_open, and waits until HAProxy runs the head. */
 void engine_lab_start(struct engine_lab *l);

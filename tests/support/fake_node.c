@@ -178,13 +178,35 @@ fake_release(struct fake_node *f)
     give(f);
 }
 
+struct fake_facts
+fake_look(struct fake_node *f)
+{
+    struct fake_facts facts;
+
+    take(f);
+    facts = f->facts;
+    memcpy(facts.current_digest, f->digests[facts.current], sizeof facts.current_digest);
+    give(f);
+    return facts;
+}
+
+void
+fake_set_current(struct fake_node *f, int64_t number, const char *digest)
+{
+    take(f);
+    ASSERT(number < FAKE_GENERATIONS);
+    f->facts.current = number;
+    ASSERT(snprintf(f->digests[number], sizeof f->digests[number], "%s", digest) > 0);
+    give(f);
+}
+
 void
 fake_run(struct fake_node *f, const char *digest)
 {
     take(f);
     f->down = digest == NULL;
     if (digest != NULL) {
-        ASSERT(snprintf(f->running, sizeof f->running, "%s", digest) > 0);
+        ASSERT(snprintf(f->facts.running, sizeof f->facts.running, "%s", digest) > 0);
     }
     give(f);
 }
@@ -226,7 +248,7 @@ stage(struct fake_node *f, int64_t number)
 {
     bool refused = fails(f, FAKE_CHECK);
 
-    f->stages++;
+    f->facts.stages++;
     copy_generation(f, number);
     f->held = true;
     while (f->hold) {
@@ -249,7 +271,7 @@ bind_test(struct fake_node *f, const json_t *request)
     bool failing = fails(f, FAKE_BIND);
     size_t i;
 
-    f->bind_tests++;
+    f->facts.bind_tests++;
     json_array_foreach(binds, i, bind_asked)
     {
         if (failing) {
@@ -272,11 +294,11 @@ install(struct fake_node *f, int64_t number)
     struct error e;
     int fd = -1;
 
-    f->installs++;
+    f->facts.installs++;
     if (fails(f, FAKE_INSTALL)) {
         return refusal("not today");
     }
-    f->current = number;
+    f->facts.current = number;
     (void)snprintf(target, sizeof target, "%lld", (long long)number);
     (void)snprintf(dir, sizeof dir, "%s/generation", f->state_dir);
     must(file_open_dir_at(AT_FDCWD, dir, &fd, &e), &e);
@@ -290,26 +312,26 @@ reload(struct fake_node *f)
 {
     bool loaded = !fails(f, FAKE_LOAD);
 
-    f->reloads++;
+    f->facts.reloads++;
     if (loaded) {
-        memcpy(f->running, f->digests[f->current], sizeof f->running);
+        memcpy(f->facts.running, f->digests[f->facts.current], sizeof f->facts.running);
         f->down = false;
-        f->pid++;
+        f->facts.pid++;
     }
     return json_pack(
         "{s:b, s:b, s:s, s:i}", "ok", 1, "loaded", loaded ? 1 : 0, "output",
         loaded ? "" : "[ALERT]    (7) : Starting frontend web: cannot bind socket", "worker",
-        f->pid);
+        f->facts.pid);
 }
 
 static json_t *
 settle(struct fake_node *f, int64_t number)
 {
-    f->settles++;
+    f->facts.settles++;
     if (fails(f, FAKE_SETTLE)) {
         return refusal("not today");
     }
-    f->good = number;
+    f->facts.good = number;
     return json_pack("{s:b}", "ok", 1);
 }
 
@@ -321,9 +343,9 @@ status(struct fake_node *f)
     }
     return json_pack(
         "{s:b, s:s, s:i, s:i, s:i, s:i, s:[], s:I, s:I}", "ok", 1, "state",
-        f->down ? "stopped" : "running", "master", 6, "worker", f->pid, "reloads", f->reloads,
-        "failed_reloads", 0, "old_workers", "current", (json_int_t)f->current, "good",
-        (json_int_t)f->good);
+        f->down ? "stopped" : "running", "master", 6, "worker", f->facts.pid, "reloads",
+        f->facts.reloads, "failed_reloads", 0, "old_workers", "current",
+        (json_int_t)f->facts.current, "good", (json_int_t)f->facts.good);
 }
 
 static json_t *
@@ -401,7 +423,7 @@ answer_admin(struct fake_node *f, int fd)
             &answer,
             "Name: HAProxy\nVersion: 2.6.12-1\nPid: %d\nUptime_sec: 5\nMaxconn: 4000\n"
             "CurrConns: 1\nCumReq: 3\ndescription: " RENDER_DESCRIPTION_PREFIX "%s\n\n",
-            f->pid, f->running);
+            f->facts.pid, f->facts.running);
     }
     give(f);
     send_all(fd, buf_str(&answer), answer.len);
@@ -449,29 +471,45 @@ play_haproxy(void *ctx)
 /* ---- life ---- */
 
 static void
-make_dir(const char *parent, const char *name, char out[FAKE_PATH_BYTES])
+make_path(char out[FAKE_PATH_BYTES], const char *dir, const char *name)
+{
+    ASSERT(snprintf(out, FAKE_PATH_BYTES, "%s%s", dir, name) < FAKE_PATH_BYTES);
+}
+
+void
+fake_paths(struct fake_node *f, const char *dir)
+{
+    char top[FAKE_PATH_BYTES];
+
+    make_path(top, dir, "");
+    make_path(f->dir, top, "");
+    make_path(f->state_dir, top, "/state");
+    make_path(f->run_dir, top, "/run");
+}
+
+static void
+make_dir(const char *path)
 {
     struct error e;
 
-    ASSERT(snprintf(out, FAKE_PATH_BYTES, "%s/%s", parent, name) < FAKE_PATH_BYTES);
-    must(file_mkdir_at(AT_FDCWD, out, 0700, &e), &e);
+    must(file_mkdir_at(AT_FDCWD, path, 0700, &e), &e);
 }
 
 void
 fake_init(struct fake_node *f)
 {
-    static const char template[] = "/tmp/lockstep-engine-XXXXXX";
-    char unused[FAKE_PATH_BYTES];
+    char top[] = "/dev/shm/lockstep-engine-XXXXXX";
+    char generation[FAKE_PATH_BYTES];
 
-    *f = (struct fake_node){.pid = 100};
-    memcpy(f->dir, template, sizeof template);
-    ASSERT(mkdtemp(f->dir) != NULL);
-    make_dir(f->dir, "state", f->state_dir);
-    make_dir(f->dir, "run", f->run_dir);
-    make_dir(f->state_dir, "generation", unused);
+    *f = (struct fake_node){.facts.pid = 100, .down = true};
+    ASSERT(mkdtemp(top) != NULL);
+    fake_paths(f, top);
+    make_path(generation, f->state_dir, "/generation");
+    make_dir(f->state_dir);
+    make_dir(f->run_dir);
+    make_dir(generation);
     ASSERT(pthread_mutex_init(&f->lock, NULL) == 0);
     ASSERT(pthread_cond_init(&f->changed, NULL) == 0);
-    f->down = true;
 }
 
 void

@@ -27,6 +27,14 @@ enum fake_fault {
 
 #define FAKE_FAULTS (FAKE_SERVE + 1)
 
+struct fake_facts {
+    int64_t current, good;
+    char current_digest[17]; /* of the files of current */
+    char running[17];        /* of those that HAProxy loaded */
+    int stages, bind_tests, installs, reloads, settles;
+    int pid;
+};
+
 struct fake_node {
     char dir[FAKE_PATH_BYTES]; /* made by fake_init */
     char state_dir[FAKE_PATH_BYTES];
@@ -42,14 +50,13 @@ struct fake_node {
     int faults[FAKE_FAULTS]; /* how many further times; -1: always */
     bool hold, held;
     bool down; /* HAProxy answers nowhere */
-    int64_t current, good;
     char digests[FAKE_GENERATIONS][17];
-    char running[17];
-    int stages, bind_tests, installs, reloads, settles;
-    int pid;
+    struct fake_facts facts;
 };
 
 void fake_init(struct fake_node *f);
+/* Only the names of the folders below dir. */
+void fake_paths(struct fake_node *f, const char *dir);
 void fake_start(struct fake_node *f);
 void fake_stop(struct fake_node *f); /* the sockets are gone; what it kept is still there */
 void fake_fini(struct fake_node *f); /* also removes the folder */
@@ -60,6 +67,9 @@ void fake_fail(struct fake_node *f, enum fake_fault fault, int times);
 void fake_hold(struct fake_node *f);
 void fake_await_held(struct fake_node *f);
 void fake_release(struct fake_node *f);
+struct fake_facts fake_look(struct fake_node *f);
+/* "current" is a generation with these files, whatever was installed. */
+void fake_set_current(struct fake_node *f, int64_t number, const char *digest);
 /* HAProxy runs other files than before, or, NULL, does not run. */
 void fake_run(struct fake_node *f, const char *digest);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
@@ -13,13 +14,13 @@
 #include "base/x509.h"
 
 /* Many of them make a certificate that is stored compressed. */
-#define LONG_NAME  "a-name-of-forty-characters-or-a-few-more"
-#define LAB_NOW_MS ((int64_t)1800000000000)
+#define LONG_NAME        "a-name-of-forty-characters-or-a-few-more"
+#define STORE_LAB_NOW_MS ((int64_t)1800000000000)
 
 static int64_t
 lab_clock(void *ctx)
 {
-    struct lab *l = ctx;
+    struct store_lab *l = ctx;
 
     return l->now_ms++;
 }
@@ -34,19 +35,25 @@ must(err_t code, const struct error *e)
 }
 
 void
-lab_init(struct lab *l)
+store_lab_init_in(struct store_lab *l, const char *folder)
 {
-    static const char template[] = "/tmp/lockstep-store-XXXXXX";
-
-    *l = (struct lab){.now_ms = LAB_NOW_MS};
+    *l = (struct store_lab){.now_ms = STORE_LAB_NOW_MS};
     l->clock = (struct clock){lab_clock, lab_clock, l};
-    memcpy(l->parent, template, sizeof template);
+    ASSERT(
+        snprintf(l->parent, sizeof l->parent, "%s/lockstep-store-XXXXXX", folder) <
+        (int)sizeof l->parent);
     ASSERT(mkdtemp(l->parent) != NULL);
     ASSERT(snprintf(l->dir, sizeof l->dir, "%s/data", l->parent) < (int)sizeof l->dir);
 }
 
 void
-lab_open(struct lab *l)
+store_lab_init(struct store_lab *l)
+{
+    store_lab_init_in(l, access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+}
+
+void
+store_lab_open(struct store_lab *l)
 {
     struct error e;
 
@@ -54,30 +61,30 @@ lab_open(struct lab *l)
 }
 
 void
-lab_close(struct lab *l)
+store_lab_close(struct store_lab *l)
 {
     store_close(l->store);
     l->store = NULL;
 }
 
 void
-lab_reopen(struct lab *l)
+store_lab_reopen(struct store_lab *l)
 {
-    lab_close(l);
-    lab_open(l);
+    store_lab_close(l);
+    store_lab_open(l);
 }
 
 void
-lab_fini(struct lab *l)
+store_lab_fini(struct store_lab *l)
 {
     struct error e;
 
-    lab_close(l);
+    store_lab_close(l);
     must(file_remove_tree_at(AT_FDCWD, l->parent, &e), &e);
 }
 
 void
-lab_path(const struct lab *l, const char *name, struct buf *out)
+store_lab_path(const struct store_lab *l, const char *name, struct buf *out)
 {
     buf_reset(out);
     buf_printf(out, "%s/%s", l->dir, name);
@@ -85,30 +92,30 @@ lab_path(const struct lab *l, const char *name, struct buf *out)
 }
 
 struct db *
-lab_raw(const struct lab *l)
+store_lab_raw(const struct store_lab *l)
 {
     CLEANUP(buf_fini) struct buf path = {.max = 256};
     struct db *d = NULL;
     struct error e;
 
-    lab_path(l, "lockstep.db", &path);
+    store_lab_path(l, "lockstep.db", &path);
     must(db_open(buf_str(&path), &d, &e), &e);
     return d;
 }
 
 void
-lab_script(const struct lab *l, const char *sql)
+store_lab_script(const struct store_lab *l, const char *sql)
 {
-    CLEANUP(db_cleanup) struct db *d = lab_raw(l);
+    CLEANUP(db_cleanup) struct db *d = store_lab_raw(l);
     struct error e;
 
     must(db_script(d, sql, &e), &e);
 }
 
 int64_t
-lab_number(const struct lab *l, const char *sql)
+store_lab_number(const struct store_lab *l, const char *sql)
 {
-    CLEANUP(db_cleanup) struct db *d = lab_raw(l);
+    CLEANUP(db_cleanup) struct db *d = store_lab_raw(l);
     CLEANUP(query_cleanup) struct query q = {0};
     struct error e;
 
@@ -118,7 +125,7 @@ lab_number(const struct lab *l, const char *sql)
 }
 
 static void
-load(struct lab *l, struct snapshot **ret_shared, struct snapshot **ret_local)
+load(struct store_lab *l, struct snapshot **ret_shared, struct snapshot **ret_local)
 {
     struct store_state state;
     struct error e;
@@ -130,7 +137,7 @@ load(struct lab *l, struct snapshot **ret_shared, struct snapshot **ret_local)
 }
 
 struct snapshot *
-lab_shared(struct lab *l)
+store_lab_shared(struct store_lab *l)
 {
     struct snapshot *shared;
     struct snapshot *local;
@@ -141,7 +148,7 @@ lab_shared(struct lab *l)
 }
 
 struct snapshot *
-lab_local(struct lab *l)
+store_lab_local(struct store_lab *l)
 {
     struct snapshot *shared;
     struct snapshot *local;
@@ -152,7 +159,7 @@ lab_local(struct lab *l)
 }
 
 void
-lab_id(unsigned n, char ret[OBJECT_ID_BYTES])
+store_lab_id(unsigned n, char ret[OBJECT_ID_BYTES])
 {
     ASSERT(snprintf(ret, OBJECT_ID_BYTES, "%016x", n) == 16);
 }
@@ -169,7 +176,7 @@ parse(enum kind kind, unsigned n, json_t *body, const struct snapshot *now)
     struct object *o;
 
     ASSERT(body != NULL);
-    lab_id(n, id);
+    store_lab_id(n, id);
     problems_init(&p, arena);
     o = object_parse(kind, id, body, NULL, &refs, &p);
     if (o == NULL) {
@@ -182,7 +189,7 @@ parse(enum kind kind, unsigned n, json_t *body, const struct snapshot *now)
 }
 
 struct object *
-lab_server(unsigned n, const char *name, int port)
+store_lab_server(unsigned n, const char *name, int port)
 {
     char own[32];
 
@@ -196,7 +203,7 @@ lab_server(unsigned n, const char *name, int port)
 }
 
 struct object *
-lab_pool(unsigned n, const struct snapshot *now, const char *const *servers, size_t count)
+store_lab_pool(unsigned n, const struct snapshot *now, const char *const *servers, size_t count)
 {
     json_t *members = json_array();
     char name[32];
@@ -209,7 +216,7 @@ lab_pool(unsigned n, const struct snapshot *now, const char *const *servers, siz
 }
 
 struct object *
-lab_certificate(unsigned n, struct buf *key_line)
+store_lab_certificate(unsigned n, struct buf *key_line)
 {
     static const char *const names[] = {
         "app.example.test",  LONG_NAME ".a.test", LONG_NAME ".b.test",
@@ -221,7 +228,7 @@ lab_certificate(unsigned n, struct buf *key_line)
     char name[32];
     struct error e;
 
-    must(x509_selfsigned(names, LAB_NOW_MS / 1000, 90, &chain, &key, &e), &e);
+    must(x509_selfsigned(names, STORE_LAB_NOW_MS / 1000, 90, &chain, &key, &e), &e);
     line = strchr(buf_str(&key), '\n');
     ASSERT(line != NULL && strlen(line) > 60);
     buf_put(key_line, line + 1, 40);
@@ -234,7 +241,7 @@ lab_certificate(unsigned n, struct buf *key_line)
 }
 
 struct object *
-lab_admin(unsigned n)
+store_lab_admin(unsigned n)
 {
     char name[32];
 
@@ -245,7 +252,7 @@ lab_admin(unsigned n)
 }
 
 struct object *
-lab_key(unsigned n, const char *key_hash)
+store_lab_key(unsigned n, const char *key_hash)
 {
     json_auto_t *patch = json_pack("{s:s}", "key_hash", key_hash);
     struct object *o = NULL;
@@ -271,7 +278,7 @@ seal(struct snapshot_edit *x)
 }
 
 struct snapshot *
-lab_with(const struct snapshot *from, struct object *o)
+store_lab_with(const struct snapshot *from, struct object *o)
 {
     struct snapshot_edit *x = snapshot_edit_new(from);
 
@@ -280,7 +287,7 @@ lab_with(const struct snapshot *from, struct object *o)
 }
 
 struct snapshot *
-lab_without(const struct snapshot *from, enum kind kind, const char *name)
+store_lab_without(const struct snapshot *from, enum kind kind, const char *name)
 {
     const struct object *o = snapshot_by_name(from, kind, name);
     struct snapshot_edit *x = snapshot_edit_new(from);
@@ -301,7 +308,7 @@ count_difference(void *ctx, const struct object *before, const struct object *af
 }
 
 bool
-lab_equal(const struct snapshot *a, const struct snapshot *b)
+store_lab_equal(const struct snapshot *a, const struct snapshot *b)
 {
     size_t count = 0;
 
@@ -310,8 +317,9 @@ lab_equal(const struct snapshot *a, const struct snapshot *b)
 }
 
 struct commit_request
-lab_request(
-    const struct lab *l, const struct snapshot *shared_to, const struct snapshot *local_to)
+store_lab_request(
+    const struct store_lab *l, const struct snapshot *shared_to,
+    const struct snapshot *local_to)
 {
     return (struct commit_request){
         .shared_to = shared_to,
@@ -324,9 +332,10 @@ lab_request(
 }
 
 struct commit
-lab_commit(struct lab *l, const struct snapshot *shared_to, const struct snapshot *local_to)
+store_lab_commit(
+    struct store_lab *l, const struct snapshot *shared_to, const struct snapshot *local_to)
 {
-    struct commit_request q = lab_request(l, shared_to, local_to);
+    struct commit_request q = store_lab_request(l, shared_to, local_to);
     struct commit head;
     int64_t local_rev;
     struct error e;

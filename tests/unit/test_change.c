@@ -116,8 +116,8 @@ operations_on_one_object_add_up(void **state)
     const struct object *n;
 
     lab_op(w, CHANGE_CREATE, K_MONITOR, NULL, "{'name':'n','rise':7}");
-    lab_op(w, CHANGE_MERGE, K_MONITOR, "n", "{'fall':8}");
     lab_op(w, CHANGE_MERGE, K_MONITOR, "m", "{'fall':9}");
+    lab_op(w, CHANGE_MERGE, K_MONITOR, "n", "{'fall':8}");
     lab_op(w, CHANGE_MERGE, K_MONITOR, "m", "{'rise':6}");
     lab_works(w);
     n = lab_find(w, K_MONITOR, "n");

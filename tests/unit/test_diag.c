@@ -123,6 +123,23 @@ a_line_of_nobody_is_kept_without_an_object(void **state)
 }
 
 static void
+a_place_inside_the_message_counts_too(void **state)
+{
+    struct lab *l = *state;
+    size_t line = line_with(l, "frontend postgres");
+
+    means(
+        l, arena_printf(l->arena, "[ALERT] (1) : config : this [haproxy.cfg:%zu] is odd", line),
+        &(struct problem){SEVERITY_ERROR, NULL, "listener", "postgres", "/name", NULL});
+    means(
+        l, arena_printf(l->arena, "[ALERT] (1) : config : see haproxy.cfg:%zu.", line),
+        &(struct problem){SEVERITY_ERROR, NULL, "listener", "postgres", "/name", NULL});
+    means(
+        l, arena_printf(l->arena, "[ALERT] (1) : config : [haproxy.cfg:%zu", line),
+        &(struct problem){SEVERITY_ERROR, NULL, "listener", "postgres", "/name", NULL});
+}
+
+static void
 notices_and_summaries_are_skipped(void **state)
 {
     static const char output[] =
@@ -161,8 +178,14 @@ names_lead_to_objects_where_there_is_no_line(void **state)
         {"server 'app1' of nowhere", NULL, NULL},
         {"'server nosuch/app1' : odd", NULL, NULL},
         {"backend 'ap' or backends app", NULL, NULL},
+        {"the listener frontend 'https'", "listener", "https"},
+        {"frontend'https' in quotes", "listener", "https"},
+        {"backend A_Z{9}", NULL, NULL},
+        {"backend '@' or `x~", NULL, NULL},
+        {"two: backend nosuch, backend app", NULL, NULL},
         {"backend", NULL, NULL},
         {"thebackend app", NULL, NULL},
+        {"backend{app}", NULL, NULL},
         {"server", NULL, NULL},
         {"frontend '' here", NULL, NULL},
         {"frontend ...", NULL, NULL},
@@ -197,6 +220,18 @@ a_certificates_file_is_more_telling_than_the_line(void **state)
             l->arena, "[ALERT] (1) : config : parsing [haproxy.cfg:%zu] : no 'crt/nosuch.pem'.",
             line),
         &(struct problem){SEVERITY_ERROR, NULL, "listener", "https", "/addresses", NULL});
+}
+
+static void
+the_placeholder_is_nobodys_certificate(void **state)
+{
+    struct lab *l = *state;
+
+    golden_close(&l->golden);
+    golden_open(&l->golden, "tls");
+    means(
+        l, "[ALERT] (1) : config : cannot load 'crt/placeholder.pem'",
+        &(struct problem){.severity = SEVERITY_ERROR});
 }
 
 static void
@@ -236,6 +271,7 @@ foreign_bytes_do_not_get_through(void **state)
         &(struct problem){SEVERITY_ERROR, .message = "a ? b"});
     means(
         l, "[ALERT] (1) : \xc3\xbc", &(struct problem){SEVERITY_ERROR, .message = "\xc3\xbc"});
+    means(l, "[ALERT] (1) : \x02x", &(struct problem){SEVERITY_ERROR, .message = "x"});
     memset(output, 'x', sizeof output - 1);
     output[sizeof output - 1] = '\0';
     means(l, output, &(struct problem){SEVERITY_WARNING});
@@ -265,9 +301,11 @@ main(void)
     const struct CMUnitTest tests[] = {
         WITH_LAB(the_line_leads_to_object_and_field),
         WITH_LAB(a_line_of_nobody_is_kept_without_an_object),
+        WITH_LAB(a_place_inside_the_message_counts_too),
         WITH_LAB(notices_and_summaries_are_skipped),
         WITH_LAB(names_lead_to_objects_where_there_is_no_line),
         WITH_LAB(a_certificates_file_is_more_telling_than_the_line),
+        WITH_LAB(the_placeholder_is_nobodys_certificate),
         WITH_LAB(indented_lines_belong_to_the_message_before_them),
         WITH_LAB(what_has_no_level_is_kept_as_a_warning),
         WITH_LAB(foreign_bytes_do_not_get_through),

@@ -184,7 +184,7 @@ white_space_around_the_token_does_not_matter(void **state)
     buf_fini(&token);
 }
 
-#define SETUPS 8
+#define SETUPS 4
 
 struct setup_try {
     struct engine *en;

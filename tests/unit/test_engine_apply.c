@@ -42,7 +42,7 @@ an_apply_ends_with_the_new_revision_serving(void **state)
     struct engine_lab *l = *state;
     struct engine_status s;
     json_t *task;
-    int64_t current = l->fake.current;
+    int64_t current = fake_look(&l->fake).current;
 
     engine_lab_must(l, "[" LAB_LISTENER "]");
     task = engine_lab_applied(l);
@@ -54,15 +54,15 @@ an_apply_ends_with_the_new_revision_serving(void **state)
     json_decref(task);
     assert_string_equal(engine_lab_draft(l), "");
     assert_non_null(engine_lab_head_object(l, K_LISTENER, "web"));
-    assert_int_equal(l->fake.bind_tests, 1);
-    assert_int_equal(l->fake.reloads, 2);
-    assert_true(l->fake.current > current);
-    assert_int_equal(l->fake.good, l->fake.current);
+    assert_int_equal(fake_look(&l->fake).bind_tests, 1);
+    assert_int_equal(fake_look(&l->fake).reloads, 2);
+    assert_true(fake_look(&l->fake).current > current);
+    assert_int_equal(fake_look(&l->fake).good, fake_look(&l->fake).current);
     /* C023: who waited for the task may ask at once. */
     engine_get_status(l->en, &s);
     assert_true(s.running_known);
     assert_int_equal(s.running_rev, 2);
-    assert_string_equal(s.running_digest, l->fake.running);
+    assert_string_equal(s.running_digest, fake_look(&l->fake).running);
     assert_int_equal(s.serving, FACT_YES);
 }
 
@@ -106,8 +106,8 @@ equal_files_are_not_loaded_again(void **state)
     task = engine_lab_applied(l);
     engine_lab_ended(task, "ok", "check", "");
     json_decref(task);
-    assert_int_equal(l->fake.stages, 1);
-    assert_int_equal(l->fake.reloads, 1);
+    assert_int_equal(fake_look(&l->fake).stages, 1);
+    assert_int_equal(fake_look(&l->fake).reloads, 1);
     engine_get_status(l->en, &s);
     assert_int_equal(s.running_rev, 2);
 }
@@ -153,7 +153,7 @@ static void
 what_the_checker_refuses_changes_nothing(void **state)
 {
     struct engine_lab *l = *state;
-    int64_t current = l->fake.current;
+    int64_t current = fake_look(&l->fake).current;
     const json_t *problem;
     json_t *task;
 
@@ -168,8 +168,8 @@ what_the_checker_refuses_changes_nothing(void **state)
     json_decref(task);
     assert_string_equal(engine_lab_draft(l), "listener web");
     assert_int_equal(engine_lab_rev(l), 1);
-    assert_int_equal(l->fake.current, current);
-    assert_int_equal(l->fake.reloads, 1);
+    assert_int_equal(fake_look(&l->fake).current, current);
+    assert_int_equal(fake_look(&l->fake).reloads, 1);
     /* The draft is as it was: the same apply again works. */
     task = engine_lab_applied(l);
     engine_lab_ended(task, "ok", "settle", "ok");
@@ -194,7 +194,7 @@ an_address_in_use_names_listener_and_holder(void **state)
     assert_string_equal(text_of(problem, "pointer"), "/port");
     assert_non_null(strstr(text_of(problem, "message"), "nginx (pid 812)"));
     json_decref(task);
-    assert_int_equal(l->fake.installs, 1);
+    assert_int_equal(fake_look(&l->fake).installs, 1);
     assert_string_equal(engine_lab_draft(l), "listener web");
 }
 
@@ -210,7 +210,7 @@ binds_that_are_held_are_not_tested_again(void **state)
     task = engine_lab_applied(l);
     engine_lab_ended(task, "ok", "settle", "ok");
     json_decref(task);
-    assert_int_equal(l->fake.bind_tests, 1);
+    assert_int_equal(fake_look(&l->fake).bind_tests, 1);
 }
 
 static void
@@ -308,8 +308,8 @@ a_check_changes_nothing_that_serves(void **state)
     fake_fail(&l->fake, FAKE_CHECK, 1);
     assert_int_equal(check(l, &files), ERR_INVALID);
     apply_rendered_done(l->en, files);
-    assert_int_equal(l->fake.installs, 1);
-    assert_int_equal(l->fake.reloads, 1);
+    assert_int_equal(fake_look(&l->fake).installs, 1);
+    assert_int_equal(fake_look(&l->fake).reloads, 1);
 }
 
 int

@@ -191,7 +191,7 @@ a_key_commits_at_once(void **state)
     free(commits);
     /* HAProxy runs it without a reload. */
     engine_lab_await(l, engine_lab_serves_head);
-    assert_int_equal(l->fake.reloads, 1);
+    assert_int_equal(fake_look(&l->fake).reloads, 1);
 }
 
 static void

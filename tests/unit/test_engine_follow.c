@@ -64,8 +64,8 @@ a_first_start_loads_the_empty_head(void **state)
     assert_int_equal(s.max_connections, 4000);
     assert_int_equal(s.running_rev, 1);
     assert_string_equal(s.reason, "");
-    assert_int_equal(l->fake.reloads, 1);
-    assert_int_equal(l->fake.good, 1);
+    assert_int_equal(fake_look(&l->fake).reloads, 1);
+    assert_int_equal(fake_look(&l->fake).good, 1);
     assert_string_equal(newest_task_kind(l), "reconcile");
 }
 
@@ -102,8 +102,8 @@ a_restart_with_everything_in_place_only_verifies(void **state)
     engine_lab_apply_ends(l, "ok", "ok");
     engine_lab_close(l);
     engine_lab_start(l);
-    assert_int_equal(l->fake.stages, 2);
-    assert_int_equal(l->fake.reloads, 2);
+    assert_int_equal(fake_look(&l->fake).stages, 2);
+    assert_int_equal(fake_look(&l->fake).reloads, 2);
     assert_int_equal(status(l).running_rev, 2);
 }
 
@@ -119,11 +119,10 @@ a_restart_puts_the_head_over_what_was_never_committed(void **state)
     engine_lab_close(l);
     /* As after a crash between load and commit: HAProxy and "current" are one further. */
     fake_run(&l->fake, "0123456789abcdef");
-    (void)snprintf(l->fake.digests[2], sizeof l->fake.digests[2], "0123456789abcdef");
-    l->fake.current = 2;
+    fake_set_current(&l->fake, 2, "0123456789abcdef");
     engine_lab_start(l);
-    assert_string_equal(l->fake.running, digest);
-    assert_int_equal(l->fake.current, l->fake.good);
+    assert_string_equal(fake_look(&l->fake).running, digest);
+    assert_int_equal(fake_look(&l->fake).current, fake_look(&l->fake).good);
     assert_string_equal(engine_lab_draft(l), "listener web");
 }
 
@@ -150,7 +149,7 @@ another_configuration_in_haproxy_is_replaced_by_the_head(void **state)
     engine_lab_await(l, runs_something_else);
     assert_false(status(l).running_known);
     engine_lab_await(l, runs_the_head_again);
-    assert_int_equal(l->fake.reloads, 2);
+    assert_int_equal(fake_look(&l->fake).reloads, 2);
 }
 
 static bool
@@ -168,15 +167,29 @@ an_haproxy_that_is_gone_is_seen_and_started_again(void **state)
     int stages;
 
     engine_lab_start(l);
-    stages = l->fake.stages;
+    stages = fake_look(&l->fake).stages;
     fake_run(&l->fake, NULL);
     engine_lab_await(l, is_down);
     assert_false(status(l).running_known);
     assert_true(strlen(status(l).serving_detail) > 0);
     engine_lab_await(l, engine_lab_serves_head);
     /* The generation that is there already is used again. */
-    assert_int_equal(l->fake.stages, stages + 1);
-    assert_int_equal(l->fake.current, 1);
+    assert_int_equal(fake_look(&l->fake).stages, stages + 1);
+    assert_int_equal(fake_look(&l->fake).current, 1);
+}
+
+static bool
+was_seen_again(struct engine_lab *l)
+{
+    return status(l).seen_at_ms >= l->seen_until_ms;
+}
+
+/* Until the watcher has looked for ms more. */
+static void
+pass_rounds(struct engine_lab *l, int64_t ms)
+{
+    l->seen_until_ms = status(l).seen_at_ms + ms;
+    engine_lab_await(l, was_seen_again);
 }
 
 static bool
@@ -192,13 +205,15 @@ a_head_that_is_refused_leaves_what_runs_and_is_tried_again(void **state)
     json_t *tasks;
 
     fake_run(&l->fake, "0123456789abcdef");
-    fake_fail(&l->fake, FAKE_CHECK, 2);
+    fake_fail(&l->fake, FAKE_CHECK, -1);
     engine_lab_open(l);
     engine_lab_await(l, has_reason);
     assert_false(status(l).started);
     assert_non_null(strstr(status(l).reason, "this line is refused"));
-    assert_string_equal(l->fake.running, "0123456789abcdef");
-    assert_int_equal(l->fake.reloads, 0);
+    assert_string_equal(fake_look(&l->fake).running, "0123456789abcdef");
+    assert_int_equal(fake_look(&l->fake).reloads, 0);
+    pass_rounds(l, 200);
+    fake_fail(&l->fake, FAKE_CHECK, 0);
     engine_lab_await(l, engine_lab_serves_head);
     assert_string_equal(status(l).reason, "");
     assert_true(status(l).started);
@@ -236,20 +251,6 @@ events_of(struct engine_lab *l, const char *topic, int64_t *seq)
     }
     buf_fini(&out);
     return count;
-}
-
-static bool
-was_seen_again(struct engine_lab *l)
-{
-    return status(l).seen_at_ms >= l->seen_until_ms;
-}
-
-/* Until the watcher has looked for ms more. */
-static void
-pass_rounds(struct engine_lab *l, int64_t ms)
-{
-    l->seen_until_ms = status(l).seen_at_ms + ms;
-    engine_lab_await(l, was_seen_again);
 }
 
 static void

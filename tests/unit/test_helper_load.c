@@ -22,7 +22,8 @@
 #include "tests/support/helper_lab.h"
 #include "tests/support/self.h"
 
-#define CONFIG "# description \"no\"\nglobal\n    description \"lockstep abc\"\n    maxconn 10\n"
+#define CONFIG                                                                                 \
+    "# description \"no\"\nglobal\n    description \"lockstep abc\"\n    maxconn 10\n"
 
 /* HAProxy and lockstep-run, played on their three sockets. */
 struct node {
@@ -195,8 +196,7 @@ ends(struct node *n, const char *verb, bool loaded, const char *output)
             helper_lab_text(&n->lab, "output"));
     }
     assert_int_equal(helper_lab_int(&n->lab, "worker") != 0, loaded);
-    assert_false(
-        file_exists_at(AT_FDCWD, helper_lab_path(&n->lab, "run/reload-window")));
+    assert_false(file_exists_at(AT_FDCWD, helper_lab_path(&n->lab, "run/reload-window")));
 }
 
 static void
@@ -227,7 +227,9 @@ another_configuration_in_the_worker_is_not_loaded(void **state)
     struct node *n = *state;
 
     n->description = "lockstep abd";
-    ends(n, "reload", false, "HAProxy runs \"lockstep abd\" and not the current \"lockstep abc\"");
+    ends(
+        n, "reload", false,
+        "HAProxy runs \"lockstep abd\" and not the current \"lockstep abc\"");
 }
 
 static void
@@ -385,7 +387,8 @@ odd_answers_of_lockstep_run_are_errors(void **state)
     assert_int_equal(
         service_status(n->lab.context.service_path, 0, 1000, &st, NULL, &e), ERR_INVALID);
     assert_int_equal(st.pid, 77);
-    assert_int_equal(service_call("/tmp/lockstep-no/s", SERVICE_STOP, 1000, &e), ERR_UNAVAILABLE);
+    assert_int_equal(
+        service_call("/tmp/lockstep-no/s", SERVICE_STOP, 1000, &e), ERR_UNAVAILABLE);
 }
 
 #define LOAD_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -299,8 +299,7 @@ odd_answer(struct service *s, const char *answer, err_t want)
     (void)snprintf(path, sizeof path, "%s/odd", s->lab.run_dir);
     dialogue_open(&d, path);
     assert_int_equal(helper_stage(&odd, 1, s->arena, &check, NULL), want);
-    assert_int_equal(
-        helper_bind_test(&odd, &bind, 1, s->arena, &failures, &count, NULL), want);
+    assert_int_equal(helper_bind_test(&odd, &bind, 1, s->arena, &failures, &count, NULL), want);
     assert_int_equal(helper_reload(&odd, s->arena, &load, NULL), want);
     assert_int_equal(helper_get_status(&odd, s->arena, &st, NULL), want);
     dialogue_close(&d);

@@ -91,8 +91,7 @@ a_generation_is_copied_and_checked(void **state)
     has_text(l, "7/haproxy.cfg", GOOD);
     has_text(l, "7/crt/A-1_x.y:z.pem", "secret\n");
     has_text(l, "7/.checked", "0\n");
-    assert_int_equal(
-        stat(helper_lab_path(l, "state/generation/7/crt/A-1_x.y:z.pem"), &st), 0);
+    assert_int_equal(stat(helper_lab_path(l, "state/generation/7/crt/A-1_x.y:z.pem"), &st), 0);
     assert_int_equal(st.st_mode & 07777, 0640);
     assert_int_equal(stat(helper_lab_path(l, "state/generation/7"), &st), 0);
     assert_int_equal(st.st_mode & 07777, 0750);
@@ -137,8 +136,8 @@ static void
 other_names_are_refused(void **state)
 {
     static const char *const names[] = {
-        "extra",         "haproxy.cfg2",  ".checked",   "map/a.pem",  "map/.a.map",
-        "crt/a b.pem",   "crt/-a.pem",    "crt/a.key",  "error/503",  "crt-list/a\xc3\xa9.list",
+        "extra",         "haproxy.cfg2",  ".checked",  "map/a.pem", "map/.a.map",
+        "crt/a b.pem",   "crt/-a.pem",    "crt/a.key", "error/503", "crt-list/a\xc3\xa9.list",
         "scripts/a.map", "map/\x01x.map", "map/.map",
     };
     struct helper_lab *l = *state;
@@ -149,8 +148,7 @@ other_names_are_refused(void **state)
 
         helper_lab_put(l, number, "haproxy.cfg", GOOD);
         helper_lab_put(l, number, names[i], "x\n");
-        (void)snprintf(
-            request, sizeof request, "{'verb': 'stage', 'generation': %d}", number);
+        (void)snprintf(request, sizeof request, "{'verb': 'stage', 'generation': %d}", number);
         helper_lab_refused(l, request, "denied", "not allowed");
     }
 }
@@ -168,8 +166,7 @@ other_kinds_of_files_are_refused(void **state)
         helper_lab_put(l, n, "map/a.map", "x y\n");
     }
     (void)snprintf(target, sizeof target, "%s", helper_lab_path(l, "state/secret"));
-    assert_int_equal(
-        file_write_at(AT_FDCWD, target, "s", 1, 0600, NULL), ERR_OK);
+    assert_int_equal(file_write_at(AT_FDCWD, target, "s", 1, 0600, NULL), ERR_OK);
 
     assert_int_equal(symlink(target, helper_lab_path(l, "state/stage/1/map/b.map")), 0);
     helper_lab_refused(l, "{'verb': 'stage', 'generation': 1}", "denied", "map/b.map");
@@ -187,8 +184,7 @@ other_kinds_of_files_are_refused(void **state)
     helper_lab_refused(l, "{'verb': 'stage', 'generation': 5}", "not_found", "crt");
 
     (void)snprintf(
-        sun.sun_path, sizeof sun.sun_path, "%s",
-        helper_lab_path(l, "state/stage/6/map/b.map"));
+        sun.sun_path, sizeof sun.sun_path, "%s", helper_lab_path(l, "state/stage/6/map/b.map"));
     assert_int_equal(bind(fd, (struct sockaddr *)&sun, sizeof sun), 0);
     helper_lab_refused(l, "{'verb': 'stage', 'generation': 6}", "denied", "map/b.map");
     (void)close(fd);

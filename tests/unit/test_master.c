@@ -18,7 +18,8 @@
 
 #define LONG_MS  20000
 #define SHORT_MS 400
-#define HEADING  "#<PID>          <type>          <reloads>       <uptime>        <version>      \n"
+#define HEADING                                                                                \
+    "#<PID>          <type>          <reloads>       <uptime>        <version>      \n"
 
 static char folder[] = "/tmp/lockstep-test-master-XXXXXX";
 static char master_path[64];

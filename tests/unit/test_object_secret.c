@@ -3,9 +3,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
+#include "model/object_parse.h"
 #include "tests/support/object_lab.h"
 
 /* ---- secrets and read-only fields ---- */
@@ -100,6 +102,28 @@ lets_only_the_product_set_read_only_fields(void **state)
     object_unref(o);
 }
 
+static void
+remembers_secrets_to_wipe_them(void **state)
+{
+    struct object_lab *w = *state;
+    const struct schema_field *f = &schema_kind(K_ADMIN)->fields[F_ADMIN_PASSWORD];
+    json_auto_t *given = json_string(PASSWORD);
+    struct value v = {.is_null = false};
+    struct parse p;
+
+    parse_init(&p, K_ADMIN);
+    p.problems = &w->p;
+    p.field = f->name;
+    assert_true(parse_value(&p, f, given, &v));
+    assert_int_equal(p.secret_count, 1);
+    assert_ptr_equal(p.secrets[0].bytes, v.u.text.s);
+    assert_int_equal(p.secrets[0].len, strlen(PASSWORD));
+    assert_int_equal(p.text.len, 0);
+    assert_int_equal(p.text.data[0], 0);
+    assert_int_equal(p.text.data[5], 0);
+    parse_fini(&p);
+}
+
 static int
 setup(void **state)
 {
@@ -120,10 +144,9 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(keeps_a_secret_that_is_not_given),
-        T(asks_for_a_secret_that_is_not_there),
-        T(shows_secrets_only_as_set_or_not),
-        T(lets_only_the_product_set_read_only_fields),
+        T(keeps_a_secret_that_is_not_given), T(asks_for_a_secret_that_is_not_there),
+        T(shows_secrets_only_as_set_or_not), T(lets_only_the_product_set_read_only_fields),
+        T(remembers_secrets_to_wipe_them),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

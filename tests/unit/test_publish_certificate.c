@@ -143,6 +143,58 @@ fail_to_make(
     return error_set(e, ERR_INTERNAL, "no entropy today");
 }
 
+/* So many names that what is read of the placeholder is cut. */
+static void
+placeholder_of_many_names_stays_while_the_names_do(void **state)
+{
+    struct pair x;
+    size_t ops = 1;
+    json_t *urls = json_array();
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        char url[80];
+        (void)snprintf(
+            url, sizeof(url), "https://host-with-a-rather-long-name-%d.example.test", i);
+        json_array_append_new(urls, json_string(url));
+    }
+    json_t *request =
+        json_pack("{s:o, s:[s], s:s}", "urls", urls, "to", "10.0.0.1:80", "name", "many");
+    pair_init(&x, NULL);
+    assert_non_null(publish_to(&x, request, NULL));
+    assert_non_null(publish_to(&x, request, &ops));
+    assert_int_equal(ops, 0);
+    json_array_set_new(urls, 7, json_string("https://other.example.test"));
+    assert_non_null(publish_to(&x, request, &ops));
+    assert_int_equal(ops, 2); /* certificate and service */
+    json_decref(request);
+    pair_fini(&x);
+}
+
+static void
+placeholder_is_remade_before_it_expires(void **state)
+{
+    struct pair x;
+    struct change_set set;
+    const char *service = NULL;
+    json_t *request = pair_json("{'url': 'https://intranet', 'to': ['10.0.0.1:80']}");
+    (void)state;
+    pair_init(&x, NULL);
+    assert_non_null(publish_to(&x, request, NULL));
+    struct publish_input in = {
+        .now = &x.objects,
+        .now_s = PUBLISH_NOW_S + (int64_t)(365 - 15) * 86400,
+        .tools = {fail_to_make, NULL}};
+    change_set_init(&set);
+    publish_plan(request, &in, x.arena, &set, &service, pair_clear(&x));
+    assert_string_equal(service, "intranet");
+    in.now_s += (int64_t)2 * 86400;
+    publish_plan(request, &in, x.arena, &set, &service, pair_clear(&x));
+    assert_string_equal(pair_codes(&x), "placeholder"); /* it tried */
+    change_set_fini(&set);
+    json_decref(request);
+    pair_fini(&x);
+}
+
 static void
 failing_to_make_a_placeholder_changes_nothing(void **state)
 {
@@ -173,6 +225,8 @@ main(void)
         cmocka_unit_test(placeholder_is_remade_for_new_names_and_goes_when_not_needed),
         cmocka_unit_test(uploaded_certificate_is_never_remade),
         cmocka_unit_test(placeholder_that_others_show_is_not_remade),
+        cmocka_unit_test(placeholder_of_many_names_stays_while_the_names_do),
+        cmocka_unit_test(placeholder_is_remade_before_it_expires),
         cmocka_unit_test(failing_to_make_a_placeholder_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

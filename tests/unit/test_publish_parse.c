@@ -60,6 +60,11 @@ static const struct refusal refusals[] = {
      "/urls/1"},
     {"{'url': 'http://a.test', 'to': []}", "no_targets", "/to"},
     {"{'url': 'http://a.test', 'to': '1.1.1.1:1'}", "type", "/to"},
+    {"{'url': 'http://a.test', 'to': [7]}", "type", "/to/0"},
+    {"{'url': 'http://a.test', 'to': ['1.1.1.1:8x']}", "port_range", "/to/0"},
+    {"{'url': 'http://a.test:1:2', 'to': ['1.1.1.1:1']}", "brackets", "/url"},
+    {"{'urls': ['http://a.test?', 'http://b.test#'], 'to': ['1.1.1.1:1']}", "url_query",
+     "/urls/0"},
     {"{'url': 'http://a.test', 'to': ['a=b=c']}", "target_equals", "/to/0"},
     {"{'url': 'http://a.test', 'to': ['=1.1.1.1:1']}", "target_label", "/to/0"},
     {"{'url': 'http://a.test', 'to': ['a.b=1.1.1.1:1']}", "target_label", "/to/0"},
@@ -141,12 +146,101 @@ combinations_that_cannot_be_have_messages_of_their_own(void **state)
     pair_fini(&x);
 }
 
+static json_t *
+long_request(const char *key, json_t *value)
+{
+    json_t *request = pair_json("{'url': 'http://a.test', 'to': ['1.1.1.1:1'], 'name': 'a'}");
+    if (strcmp(key, "urls") == 0) {
+        json_object_del(request, "url");
+    }
+    json_object_set_new(request, key, value);
+    return request;
+}
+
+static json_t *
+repeat(const char *before, size_t count)
+{
+    struct buf text CLEANUP(buf_fini);
+    buf_init(&text, 4096);
+    buf_puts(&text, before);
+    for (size_t i = 0; i < count; i++) {
+        buf_putc(&text, 'x');
+    }
+    return json_string(buf_str(&text));
+}
+
+static json_t *
+numbered(const char *format, int count)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < count; i++) {
+        char text[64];
+        const char *percent = strchr(format, '%');
+        (void)snprintf(
+            text, sizeof(text), "%.*s%d%s", (int)(percent - format), format, i, percent + 1);
+        json_array_append_new(list, json_string(text));
+    }
+    return list;
+}
+
+static void
+sizes_are_limited(void **state)
+{
+    const struct {
+        const char *key;
+        json_t *value;
+        const char *code; /* "": accepted */
+    } cases[] = {
+        {"urls", numbered("http://h%.test", 100), ""},
+        {"urls", numbered("http://h%.test", 101), "too_many"},
+        {"to", numbered("h%.test:80", 1000), ""},
+        {"to", numbered("h%.test:80", 1001), "too_many"},
+        {"url", repeat("http://a.test/", 1023), ""},
+        {"url", repeat("http://a.test/", 1024), "too_long"},
+        {"url", repeat("http://a.test/", 2048), "too_long"},
+        {"check", repeat("http:/", 1024), "too_long"},
+        {"name", repeat("", 61), ""},
+        {"name", repeat("", 62), "too_long"}, /* NAME.s1 */
+        {"name", repeat("", 65), "too_long"},
+        {"to", json_pack("[o]", repeat("", 300)), "port_missing"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct pair x;
+        pair_init(&x, NULL);
+        json_t *request = long_request(cases[i].key, cases[i].value);
+        publish_to(&x, request, NULL);
+        assert_string_equal(pair_codes(&x), cases[i].code);
+        json_decref(request);
+        pair_fini(&x);
+    }
+}
+
+static void
+a_key_too_long_to_show_is_refused_all_the_same(void **state)
+{
+    struct pair x;
+    (void)state;
+    pair_init(&x, NULL);
+    json_t *name = repeat("k", 100);
+    json_t *request = long_request(json_string_value(name), json_null());
+    assert_null(publish_to(&x, request, NULL));
+    assert_string_equal(pair_codes(&x), "unknown_field");
+    assert_string_equal(x.problems.items[0].pointer, "");
+    json_decref(name);
+    json_decref(request);
+    pair_fini(&x);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_requests_are_refused_where_they_are_wrong),
         cmocka_unit_test(combinations_that_cannot_be_have_messages_of_their_own),
+        cmocka_unit_test(sizes_are_limited),
+        cmocka_unit_test(a_key_too_long_to_show_is_refused_all_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

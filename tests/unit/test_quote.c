@@ -81,7 +81,7 @@ formats_show_a_percent_sign_as_it_is(void **state)
 {
     static const struct row rows[] = {
         {"app.x.test:80", "app.x.test:80"}, {"50%", "\"50%%\""}, {"%[src]", "\"%%[src]\""},
-        {"%%{+Q}o$H", "\"%%%%{+Q}o\\$H\""}, {"", "\"\""},    {"a\nb", "\"a\\x0ab\""},
+        {"%%{+Q}o$H", "\"%%%%{+Q}o\\$H\""}, {"", "\"\""},        {"a\nb", "\"a\\x0ab\""},
     };
 
     (void)state;

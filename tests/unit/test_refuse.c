@@ -550,8 +550,8 @@ static void
 keyword_tables_are_sorted(void **state)
 {
     static const char *const sections[] = {
-        "global",    "defaults", "frontend", "backend",     "listen", "peers",
-        "resolvers", "userlist", "cache",    "http-errors",
+        "global", "defaults",  "frontend", "backend", "listen",
+        "peers",  "resolvers", "userlist", "cache",   "http-errors",
     };
 
     (void)state;

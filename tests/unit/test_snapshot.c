@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "model/snapshot_parts.h"
 #include "tests/support/snapshot_lab.h"
 
 /* ---- reading ---- */
@@ -62,12 +63,20 @@ refuses_what_is_no_id(void **state)
     (void)state;
     struct snapshot *s = lab_small();
     struct snapshot *initial = snapshot_initial(SCOPE_SHARED);
+    uint64_t key = 1;
 
     assert_null(snapshot_by_id(s, K_SERVER, ""));
     assert_null(snapshot_by_id(s, K_SERVER, "2"));
     assert_null(snapshot_by_id(s, K_SERVER, "00000000000000002"));
     assert_null(snapshot_by_id(s, K_SERVER, "000000000000000A"));
     assert_null(snapshot_by_id(s, K_SERVER, "server"));
+    assert_false(snapshot_id_key(K_SERVER, "000000000000000", &key));
+    assert_false(snapshot_id_key(K_SERVER, "00000000000000001", &key));
+    assert_false(snapshot_id_key(K_SERVER, "g000000000000000", &key));
+    assert_false(snapshot_id_key(K_SERVER, "000000000000000G", &key));
+    assert_false(snapshot_id_key(K_HAPROXY, "0000000000000000", &key));
+    assert_true(snapshot_id_key(K_SERVER, "0123456789abcdef", &key));
+    assert_true(key == 0x0123456789abcdefu);
     assert_null(snapshot_by_id(initial, K_HAPROXY, "0000000000000000"));
     assert_non_null(snapshot_by_id(initial, K_HAPROXY, "haproxy"));
     snapshot_unref(initial);

@@ -15,10 +15,10 @@
 static int
 set_up(void **state)
 {
-    static struct lab l;
+    static struct store_lab l;
 
-    lab_init(&l);
-    lab_open(&l);
+    store_lab_init(&l);
+    store_lab_open(&l);
     *state = &l;
     return 0;
 }
@@ -26,26 +26,26 @@ set_up(void **state)
 static int
 tear_down(void **state)
 {
-    lab_fini(*state);
+    store_lab_fini(*state);
     return 0;
 }
 
 /* The store's state equals these, now and after it was opened again. */
 static void
-assert_stored(struct lab *l, const struct snapshot *shared, const struct snapshot *local)
+assert_stored(struct store_lab *l, const struct snapshot *shared, const struct snapshot *local)
 {
     for (int i = 0; i < 2; i++) {
-        CLEANUP(snapshot_cleanup) struct snapshot *now_shared = lab_shared(l);
-        CLEANUP(snapshot_cleanup) struct snapshot *now_local = lab_local(l);
+        CLEANUP(snapshot_cleanup) struct snapshot *now_shared = store_lab_shared(l);
+        CLEANUP(snapshot_cleanup) struct snapshot *now_local = store_lab_local(l);
         struct error e = {0};
         int64_t checked;
 
-        assert_true(lab_equal(now_shared, shared));
-        assert_true(lab_equal(now_local, local));
+        assert_true(store_lab_equal(now_shared, shared));
+        assert_true(store_lab_equal(now_local, local));
         if (store_verify(l->store, &checked, &e) != ERR_OK) {
             fail_msg("%s", e.msg);
         }
-        lab_reopen(l);
+        store_lab_reopen(l);
     }
 }
 
@@ -54,26 +54,28 @@ static struct snapshot *
 small_site(const struct snapshot *from)
 {
     static const char *const members[] = {"web1", "web2"};
-    CLEANUP(snapshot_cleanup) struct snapshot *a = lab_with(from, lab_server(1, NULL, 8080));
-    CLEANUP(snapshot_cleanup) struct snapshot *b = lab_with(a, lab_server(2, NULL, 8081));
+    CLEANUP(snapshot_cleanup)
+    struct snapshot *a = store_lab_with(from, store_lab_server(1, NULL, 8080));
+    CLEANUP(snapshot_cleanup)
+    struct snapshot *b = store_lab_with(a, store_lab_server(2, NULL, 8081));
 
-    return lab_with(b, lab_pool(7, b, members, 2));
+    return store_lab_with(b, store_lab_pool(7, b, members, 2));
 }
 
 static void
 reload_equals_what_was_committed(void **state)
 {
-    struct lab *l = *state;
-    CLEANUP(snapshot_cleanup) struct snapshot *first = lab_shared(l);
-    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_local(l);
+    struct store_lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *first = store_lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *local = store_lab_local(l);
     CLEANUP(snapshot_cleanup) struct snapshot *shared = small_site(first);
     CLEANUP(snapshot_cleanup) struct snapshot *more = NULL;
     struct commit head[2];
 
-    head[0] = lab_commit(l, shared, NULL);
+    head[0] = store_lab_commit(l, shared, NULL);
     assert_stored(l, shared, local);
-    more = lab_with(shared, lab_server(2, "other", 9000));
-    head[1] = lab_commit(l, more, NULL);
+    more = store_lab_with(shared, store_lab_server(2, "other", 9000));
+    head[1] = store_lab_commit(l, more, NULL);
     assert_stored(l, more, local);
     assert_int_equal(head[0].rev, 2);
     assert_int_equal(head[1].rev, 3);
@@ -84,10 +86,10 @@ reload_equals_what_was_committed(void **state)
 static void
 large_objects_are_stored_compressed(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     CLEANUP(buf_fini) struct buf line = {.max = 256};
-    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_local(l);
-    struct snapshot *now = lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *local = store_lab_local(l);
+    struct snapshot *now = store_lab_shared(l);
     const char *names[60];
     char texts[60][8];
     size_t bytes;
@@ -97,24 +99,26 @@ large_objects_are_stored_compressed(void **state)
 
         (void)snprintf(texts[i], sizeof texts[i], "web%u", i);
         names[i] = texts[i];
-        now = lab_with(from, lab_server(i, NULL, 80));
+        now = store_lab_with(from, store_lab_server(i, NULL, 80));
         snapshot_unref(from);
     }
     for (int i = 0; i < 2; i++) {
         struct snapshot *from = now;
 
-        now = lab_with(
-            from, i == 0 ? lab_pool(100, from, names, ARRAY_LEN(names))
-                         : lab_certificate(101, &line));
+        now = store_lab_with(
+            from, i == 0 ? store_lab_pool(100, from, names, ARRAY_LEN(names))
+                         : store_lab_certificate(101, &line));
         snapshot_unref(from);
     }
-    (void)lab_commit(l, now, NULL);
-    assert_int_equal(lab_number(l, "SELECT form FROM body WHERE kind = 'pool'"), 1);
-    assert_int_equal(lab_number(l, "SELECT form FROM body WHERE kind = 'certificate'"), 3);
-    assert_int_equal(lab_number(l, "SELECT max(form) FROM body WHERE kind = 'server'"), 0);
+    (void)store_lab_commit(l, now, NULL);
+    assert_int_equal(store_lab_number(l, "SELECT form FROM body WHERE kind = 'pool'"), 1);
+    assert_int_equal(
+        store_lab_number(l, "SELECT form FROM body WHERE kind = 'certificate'"), 3);
+    assert_int_equal(
+        store_lab_number(l, "SELECT max(form) FROM body WHERE kind = 'server'"), 0);
     bytes = snapshot_by_name(now, K_POOL, "pool100")->canonical_len;
     assert_in_range(
-        lab_number(l, "SELECT length(data) FROM body WHERE kind = 'pool'"), 1, bytes / 4);
+        store_lab_number(l, "SELECT length(data) FROM body WHERE kind = 'pool'"), 1, bytes / 4);
     assert_stored(l, now, local);
     snapshot_unref(now);
 }
@@ -122,10 +126,10 @@ large_objects_are_stored_compressed(void **state)
 static void
 commit_says_what_was_asked_for(void **state)
 {
-    struct lab *l = *state;
-    CLEANUP(snapshot_cleanup) struct snapshot *first = lab_shared(l);
+    struct store_lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *first = store_lab_shared(l);
     CLEANUP(snapshot_cleanup) struct snapshot *shared = small_site(first);
-    struct commit_request q = lab_request(l, shared, NULL);
+    struct commit_request q = store_lab_request(l, shared, NULL);
     struct commit head;
     struct commit found;
     struct hash wanted;
@@ -136,7 +140,7 @@ commit_says_what_was_asked_for(void **state)
     q.at_ms = 1234567;
     q.confirm_until_ms = 1300000;
     assert_int_equal(store_commit(l->store, &q, &head, &local_rev, &e), ERR_OK);
-    lab_reopen(l);
+    store_lab_reopen(l);
     assert_int_equal(store_commit_find(l->store, "2", &found, &e), ERR_OK);
     assert_memory_equal(&found.id, &head.id, sizeof found.id);
     wanted = commit_compute_id(&found);
@@ -150,7 +154,7 @@ commit_says_what_was_asked_for(void **state)
     assert_int_equal(found.confirm_until_ms, 1300000);
     assert_int_equal(found.schema_version, SCHEMA_VERSION);
     assert_int_equal(
-        lab_number(
+        store_lab_number(
             l, "SELECT count(*) FROM audit WHERE author = 'admin maria' AND "
                "action = 'commit' AND at_ms = 1234567 AND text LIKE "
                "'revision 2@%: two servers'"),
@@ -160,10 +164,10 @@ commit_says_what_was_asked_for(void **state)
 static void
 time_comes_from_the_clock_when_none_is_given(void **state)
 {
-    struct lab *l = *state;
-    CLEANUP(snapshot_cleanup) struct snapshot *first = lab_shared(l);
+    struct store_lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *first = store_lab_shared(l);
     CLEANUP(snapshot_cleanup) struct snapshot *shared = small_site(first);
-    struct commit_request q = lab_request(l, shared, NULL);
+    struct commit_request q = store_lab_request(l, shared, NULL);
     struct commit head;
     int64_t local_rev;
     struct error e;
@@ -177,11 +181,12 @@ time_comes_from_the_clock_when_none_is_given(void **state)
 static void
 local_container_has_its_own_revision(void **state)
 {
-    struct lab *l = *state;
-    CLEANUP(snapshot_cleanup) struct snapshot *shared = lab_shared(l);
-    CLEANUP(snapshot_cleanup) struct snapshot *before = lab_local(l);
-    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_with(before, lab_admin(3));
-    struct commit_request q = lab_request(l, NULL, local);
+    struct store_lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *shared = store_lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *before = store_lab_local(l);
+    CLEANUP(snapshot_cleanup)
+    struct snapshot *local = store_lab_with(before, store_lab_admin(3));
+    struct commit_request q = store_lab_request(l, NULL, local);
     struct commit head;
     int64_t local_rev;
     struct error e;
@@ -195,12 +200,13 @@ local_container_has_its_own_revision(void **state)
 static void
 both_containers_change_in_one_commit(void **state)
 {
-    struct lab *l = *state;
-    CLEANUP(snapshot_cleanup) struct snapshot *first = lab_shared(l);
-    CLEANUP(snapshot_cleanup) struct snapshot *before = lab_local(l);
+    struct store_lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *first = store_lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *before = store_lab_local(l);
     CLEANUP(snapshot_cleanup) struct snapshot *shared = small_site(first);
-    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_with(before, lab_admin(3));
-    struct commit_request q = lab_request(l, shared, local);
+    CLEANUP(snapshot_cleanup)
+    struct snapshot *local = store_lab_with(before, store_lab_admin(3));
+    struct commit_request q = store_lab_request(l, shared, local);
     struct commit head;
     int64_t local_rev;
     struct error e;
@@ -214,10 +220,10 @@ both_containers_change_in_one_commit(void **state)
 static void
 equal_content_makes_no_commit(void **state)
 {
-    struct lab *l = *state;
-    CLEANUP(snapshot_cleanup) struct snapshot *shared = lab_shared(l);
-    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_local(l);
-    struct commit_request q = lab_request(l, shared, local);
+    struct store_lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *shared = store_lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *local = store_lab_local(l);
+    struct commit_request q = store_lab_request(l, shared, local);
     struct commit head;
     int64_t local_rev;
     struct error e;
@@ -225,24 +231,24 @@ equal_content_makes_no_commit(void **state)
     assert_int_equal(store_commit(l->store, &q, &head, &local_rev, &e), ERR_OK);
     assert_int_equal(head.rev, 1);
     assert_int_equal(local_rev, 1);
-    assert_int_equal(lab_number(l, "SELECT count(*) FROM commit_log"), 1);
+    assert_int_equal(store_lab_number(l, "SELECT count(*) FROM commit_log"), 1);
 }
 
 static void
 further_parents_make_a_commit_above_all_of_them(void **state)
 {
-    struct lab *l = *state;
-    CLEANUP(snapshot_cleanup) struct snapshot *first = lab_shared(l);
-    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_local(l);
+    struct store_lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *first = store_lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *local = store_lab_local(l);
     CLEANUP(snapshot_cleanup) struct snapshot *shared = small_site(first);
-    struct commit_request q = lab_request(l, shared, NULL);
+    struct commit_request q = store_lab_request(l, shared, NULL);
     struct hash more[3] = {{{9}}};
     struct commit heads[2];
     struct commit head;
     int64_t local_rev;
     struct error e;
 
-    heads[0] = lab_commit(l, shared, NULL);
+    heads[0] = store_lab_commit(l, shared, NULL);
     assert_int_equal(store_commit_find(l->store, "1", &heads[1], &e), ERR_OK);
     q.more_parents = more;
     q.more_parent_count = 1;
@@ -263,36 +269,38 @@ further_parents_make_a_commit_above_all_of_them(void **state)
 static void
 names_can_be_swapped(void **state)
 {
-    struct lab *l = *state;
-    CLEANUP(snapshot_cleanup) struct snapshot *first = lab_shared(l);
-    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_local(l);
+    struct store_lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *first = store_lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *local = store_lab_local(l);
     CLEANUP(snapshot_cleanup) struct snapshot *shared = small_site(first);
     CLEANUP(snapshot_cleanup) struct snapshot *swapped = NULL;
     struct snapshot_edit *x = snapshot_edit_new(shared);
     struct error e;
 
-    (void)lab_commit(l, shared, NULL);
-    snapshot_edit_put(x, lab_server(1, "web2", 8080));
-    snapshot_edit_put(x, lab_server(2, "web1", 8081));
+    (void)store_lab_commit(l, shared, NULL);
+    snapshot_edit_put(x, store_lab_server(1, "web2", 8080));
+    snapshot_edit_put(x, store_lab_server(2, "web1", 8081));
     assert_int_equal(snapshot_seal(x, &swapped, &e), ERR_OK);
-    (void)lab_commit(l, swapped, NULL);
+    (void)store_lab_commit(l, swapped, NULL);
     assert_stored(l, swapped, local);
 }
 
 static void
 name_of_a_removed_object_is_free_again(void **state)
 {
-    struct lab *l = *state;
-    CLEANUP(snapshot_cleanup) struct snapshot *first = lab_shared(l);
-    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_local(l);
-    CLEANUP(snapshot_cleanup) struct snapshot *a = lab_with(first, lab_server(1, NULL, 1));
-    CLEANUP(snapshot_cleanup) struct snapshot *b = lab_without(a, K_SERVER, "web1");
-    CLEANUP(snapshot_cleanup) struct snapshot *c = lab_with(b, lab_server(5, "web1", 1));
+    struct store_lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *first = store_lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *local = store_lab_local(l);
+    CLEANUP(snapshot_cleanup)
+    struct snapshot *a = store_lab_with(first, store_lab_server(1, NULL, 1));
+    CLEANUP(snapshot_cleanup) struct snapshot *b = store_lab_without(a, K_SERVER, "web1");
+    CLEANUP(snapshot_cleanup)
+    struct snapshot *c = store_lab_with(b, store_lab_server(5, "web1", 1));
 
-    (void)lab_commit(l, a, NULL);
-    (void)lab_commit(l, c, NULL);
+    (void)store_lab_commit(l, a, NULL);
+    (void)store_lab_commit(l, c, NULL);
     assert_stored(l, c, local);
-    (void)lab_commit(l, b, NULL);
+    (void)store_lab_commit(l, b, NULL);
     assert_stored(l, b, local);
 }
 
@@ -301,29 +309,30 @@ references_follow_their_object(void **state)
 {
     static const char *const one[] = {"web2"};
     static const char *const another[] = {"web1"};
-    struct lab *l = *state;
-    CLEANUP(snapshot_cleanup) struct snapshot *first = lab_shared(l);
-    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_local(l);
+    struct store_lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *first = store_lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *local = store_lab_local(l);
     CLEANUP(snapshot_cleanup) struct snapshot *shared = small_site(first);
     CLEANUP(snapshot_cleanup)
-    struct snapshot *less = lab_with(shared, lab_pool(7, shared, one, 1));
-    CLEANUP(snapshot_cleanup) struct snapshot *renamed = lab_with(less, lab_server(2, "x", 1));
+    struct snapshot *less = store_lab_with(shared, store_lab_pool(7, shared, one, 1));
     CLEANUP(snapshot_cleanup)
-    struct snapshot *other = lab_with(less, lab_pool(7, less, another, 1));
-    CLEANUP(snapshot_cleanup) struct snapshot *none = lab_without(less, K_POOL, "pool7");
-    CLEANUP(snapshot_cleanup) struct snapshot *bare = lab_without(none, K_SERVER, "web2");
+    struct snapshot *renamed = store_lab_with(less, store_lab_server(2, "x", 1));
+    CLEANUP(snapshot_cleanup)
+    struct snapshot *other = store_lab_with(less, store_lab_pool(7, less, another, 1));
+    CLEANUP(snapshot_cleanup) struct snapshot *none = store_lab_without(less, K_POOL, "pool7");
+    CLEANUP(snapshot_cleanup) struct snapshot *bare = store_lab_without(none, K_SERVER, "web2");
 
-    (void)lab_commit(l, shared, NULL);
-    assert_int_equal(lab_number(l, "SELECT count(*) FROM shared_ref"), 2);
-    (void)lab_commit(l, less, NULL);
-    assert_int_equal(lab_number(l, "SELECT count(*) FROM shared_ref"), 1);
-    (void)lab_commit(l, renamed, NULL);
-    assert_int_equal(lab_number(l, "SELECT count(*) FROM shared_ref"), 1);
+    (void)store_lab_commit(l, shared, NULL);
+    assert_int_equal(store_lab_number(l, "SELECT count(*) FROM shared_ref"), 2);
+    (void)store_lab_commit(l, less, NULL);
+    assert_int_equal(store_lab_number(l, "SELECT count(*) FROM shared_ref"), 1);
+    (void)store_lab_commit(l, renamed, NULL);
+    assert_int_equal(store_lab_number(l, "SELECT count(*) FROM shared_ref"), 1);
     assert_stored(l, renamed, local);
-    (void)lab_commit(l, other, NULL);
+    (void)store_lab_commit(l, other, NULL);
     assert_stored(l, other, local);
-    (void)lab_commit(l, bare, NULL);
-    assert_int_equal(lab_number(l, "SELECT count(*) FROM shared_ref"), 0);
+    (void)store_lab_commit(l, bare, NULL);
+    assert_int_equal(store_lab_number(l, "SELECT count(*) FROM shared_ref"), 0);
     assert_stored(l, bare, local);
 }
 
@@ -332,30 +341,31 @@ references_follow_their_object(void **state)
 static void
 broken_reference_is_refused_as_a_whole(void **state)
 {
-    struct lab *l = *state;
-    CLEANUP(snapshot_cleanup) struct snapshot *first = lab_shared(l);
-    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_local(l);
+    struct store_lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *first = store_lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *local = store_lab_local(l);
     CLEANUP(snapshot_cleanup) struct snapshot *shared = small_site(first);
-    CLEANUP(snapshot_cleanup) struct snapshot *broken = lab_without(shared, K_SERVER, "web2");
-    struct commit_request q = lab_request(l, broken, NULL);
+    CLEANUP(snapshot_cleanup)
+    struct snapshot *broken = store_lab_without(shared, K_SERVER, "web2");
+    struct commit_request q = store_lab_request(l, broken, NULL);
     struct commit head;
     int64_t local_rev;
     struct error e;
 
-    (void)lab_commit(l, shared, NULL);
+    (void)store_lab_commit(l, shared, NULL);
     assert_int_equal(store_commit(l->store, &q, &head, &local_rev, &e), ERR_CONFLICT);
     assert_stored(l, shared, local);
-    assert_int_equal(lab_number(l, "SELECT count(*) FROM commit_log"), 2);
+    assert_int_equal(store_lab_number(l, "SELECT count(*) FROM commit_log"), 2);
 }
 
 static void
 texts_that_are_too_long_are_refused(void **state)
 {
-    struct lab *l = *state;
-    CLEANUP(snapshot_cleanup) struct snapshot *first = lab_shared(l);
-    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_local(l);
+    struct store_lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *first = store_lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *local = store_lab_local(l);
     CLEANUP(snapshot_cleanup) struct snapshot *shared = small_site(first);
-    struct commit_request q = lab_request(l, shared, NULL);
+    struct commit_request q = store_lab_request(l, shared, NULL);
     char text[COMMIT_TEXT_BYTES + 1] = "";
     struct commit head;
     int64_t local_rev;
@@ -376,12 +386,12 @@ texts_that_are_too_long_are_refused(void **state)
 static void
 another_program_that_writes_makes_it_busy(void **state)
 {
-    struct lab *l = *state;
-    CLEANUP(snapshot_cleanup) struct snapshot *first = lab_shared(l);
-    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_local(l);
+    struct store_lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *first = store_lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *local = store_lab_local(l);
     CLEANUP(snapshot_cleanup) struct snapshot *shared = small_site(first);
-    CLEANUP(db_cleanup) struct db *other = lab_raw(l);
-    struct commit_request q = lab_request(l, shared, NULL);
+    CLEANUP(db_cleanup) struct db *other = store_lab_raw(l);
+    struct commit_request q = store_lab_request(l, shared, NULL);
     int64_t start_ms = clock_mono_ms(&clock_system);
     struct commit head;
     int64_t local_rev;
@@ -399,25 +409,25 @@ another_program_that_writes_makes_it_busy(void **state)
 static void
 head_moved_by_another_program_is_a_conflict(void **state)
 {
-    struct lab *l = *state;
-    CLEANUP(snapshot_cleanup) struct snapshot *first = lab_shared(l);
+    struct store_lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *first = store_lab_shared(l);
     CLEANUP(snapshot_cleanup) struct snapshot *shared = small_site(first);
-    struct commit_request q = lab_request(l, shared, NULL);
+    struct commit_request q = store_lab_request(l, shared, NULL);
     struct commit head;
     int64_t local_rev;
     struct error e;
 
-    lab_script(l, "UPDATE meta SET local_rev = local_rev + 1");
+    store_lab_script(l, "UPDATE meta SET local_rev = local_rev + 1");
     assert_int_equal(store_commit(l->store, &q, &head, &local_rev, &e), ERR_CONFLICT);
-    assert_int_equal(lab_number(l, "SELECT count(*) FROM commit_log"), 1);
+    assert_int_equal(store_lab_number(l, "SELECT count(*) FROM commit_log"), 1);
 }
 
 static void
 many_random_commits_stay_verifiable(void **state)
 {
-    struct lab *l = *state;
-    CLEANUP(snapshot_cleanup) struct snapshot *now = lab_shared(l);
-    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_local(l);
+    struct store_lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *now = store_lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *local = store_lab_local(l);
     uint64_t random = 1;
 
     for (int i = 0; i < 60; i++) {
@@ -432,13 +442,13 @@ many_random_commits_stay_verifiable(void **state)
             n = (unsigned)(random >> 16) % 20 + 1;
             (void)snprintf(name, sizeof name, "web%u", n);
             if ((random >> 8) % 3 == 0 && snapshot_by_name(from, K_SERVER, name) != NULL) {
-                next = lab_without(from, K_SERVER, name);
+                next = store_lab_without(from, K_SERVER, name);
             } else {
-                next = lab_with(from, lab_server(n, NULL, (int)(random >> 20) + 1));
+                next = store_lab_with(from, store_lab_server(n, NULL, (int)(random >> 20) + 1));
             }
             snapshot_unref(from);
         }
-        (void)lab_commit(l, next, NULL);
+        (void)store_lab_commit(l, next, NULL);
         snapshot_unref(now);
         now = next;
     }

@@ -93,18 +93,18 @@ arm(int at, int errno_value)
 }
 
 static void
-assert_stored(struct lab *l, const struct snapshot *shared, const struct snapshot *local)
+assert_stored(struct store_lab *l, const struct snapshot *shared, const struct snapshot *local)
 {
     for (int i = 0; i < 2; i++) {
-        CLEANUP(snapshot_cleanup) struct snapshot *now_shared = lab_shared(l);
-        CLEANUP(snapshot_cleanup) struct snapshot *now_local = lab_local(l);
+        CLEANUP(snapshot_cleanup) struct snapshot *now_shared = store_lab_shared(l);
+        CLEANUP(snapshot_cleanup) struct snapshot *now_local = store_lab_local(l);
         struct error e;
         int64_t checked;
 
-        assert_true(lab_equal(now_shared, shared));
-        assert_true(lab_equal(now_local, local));
+        assert_true(store_lab_equal(now_shared, shared));
+        assert_true(store_lab_equal(now_local, local));
         assert_int_equal(store_verify(l->store, &checked, &e), ERR_OK);
-        lab_reopen(l);
+        store_lab_reopen(l);
     }
 }
 
@@ -119,7 +119,7 @@ struct outcome {
 static struct outcome
 commit_fails(int at, int errno_value, const char *word)
 {
-    struct lab l;
+    struct store_lab l;
     CLEANUP(snapshot_cleanup) struct snapshot *first = NULL;
     CLEANUP(snapshot_cleanup) struct snapshot *local = NULL;
     CLEANUP(snapshot_cleanup) struct snapshot *shared = NULL;
@@ -131,13 +131,13 @@ commit_fails(int at, int errno_value, const char *word)
     struct outcome out;
     err_t code;
 
-    lab_init(&l);
-    lab_open(&l);
-    first = lab_shared(&l);
-    local = lab_local(&l);
-    shared = lab_with(first, lab_server(1, NULL, 8080));
-    local_to = lab_with(local, lab_admin(2));
-    q = lab_request(&l, shared, local_to);
+    store_lab_init(&l);
+    store_lab_open(&l);
+    first = store_lab_shared(&l);
+    local = store_lab_local(&l);
+    shared = store_lab_with(first, store_lab_server(1, NULL, 8080));
+    local_to = store_lab_with(local, store_lab_admin(2));
+    q = store_lab_request(&l, shared, local_to);
     arm(at, errno_value);
     code = store_commit(l.store, &q, &head, &local_rev, &e);
     out = (struct outcome){failed, code != ERR_OK};
@@ -155,7 +155,7 @@ commit_fails(int at, int errno_value, const char *word)
     assert_int_equal(head.rev, 2);
     assert_int_equal(local_rev, 2);
     assert_stored(&l, shared, local_to);
-    lab_fini(&l);
+    store_lab_fini(&l);
     return out;
 }
 
@@ -188,29 +188,29 @@ failed_draft_changes_nothing(void **state)
     int at = 0;
 
     (void)state;
-    lab_id(1, row.id);
-    row.object = lab_server(1, NULL, 8080);
+    store_lab_id(1, row.id);
+    row.object = store_lab_server(1, NULL, 8080);
     do {
         struct store_state st;
         struct error e;
-        struct lab l;
+        struct store_lab l;
         err_t code;
 
         at++;
-        lab_init(&l);
-        lab_open(&l);
+        store_lab_init(&l);
+        store_lab_open(&l);
         arm(at, EIO);
         code = store_draft_put(l.store, &row, &e);
         calls_until_failure = 0;
         assert_true(code == ERR_OK || (failed && code == ERR_IO));
-        lab_reopen(&l);
+        store_lab_reopen(&l);
         assert_int_equal(store_load(l.store, &st, &e), ERR_OK);
         assert_int_equal(st.draft.count, code == ERR_OK ? 1 : 0);
         refused += code != ERR_OK ? 1 : 0;
         draft_list_free(&st.draft);
         snapshot_unref(st.shared);
         snapshot_unref(st.local);
-        lab_fini(&l);
+        store_lab_fini(&l);
     } while (failed);
     object_unref(row.object);
     assert_in_range(refused, 3, 500);
@@ -225,11 +225,11 @@ failed_first_start_is_taken_up(void **state)
     (void)state;
     do {
         struct error e;
-        struct lab l;
+        struct store_lab l;
         err_t code;
 
         at++;
-        lab_init(&l);
+        store_lab_init(&l);
         arm(at, EIO);
         code = store_open(l.dir, "node1", &l.clock, &l.store, &e);
         calls_until_failure = 0;
@@ -237,11 +237,11 @@ failed_first_start_is_taken_up(void **state)
             assert_true(failed);
             assert_int_equal(code, ERR_IO);
             assert_null(l.store);
-            lab_open(&l);
+            store_lab_open(&l);
             refused++;
         }
-        assert_int_equal(lab_number(&l, "SELECT count(*) FROM commit_log"), 1);
-        lab_fini(&l);
+        assert_int_equal(store_lab_number(&l, "SELECT count(*) FROM commit_log"), 1);
+        store_lab_fini(&l);
     } while (failed);
     assert_in_range(refused, 10, 2000);
 }

@@ -15,10 +15,10 @@
 static int
 set_up(void **state)
 {
-    static struct lab l;
+    static struct store_lab l;
 
-    lab_init(&l);
-    lab_open(&l);
+    store_lab_init(&l);
+    store_lab_open(&l);
     *state = &l;
     return 0;
 }
@@ -26,7 +26,7 @@ set_up(void **state)
 static int
 tear_down(void **state)
 {
-    lab_fini(*state);
+    store_lab_fini(*state);
     return 0;
 }
 
@@ -48,14 +48,14 @@ log_fini(struct log *g)
 }
 
 static struct log *
-log_start(struct lab *l)
+log_start(struct store_lab *l)
 {
     struct log *g = calloc(1, sizeof *g);
     struct error e;
 
     assert_non_null(g);
     assert_int_equal(store_commit_find(l->store, "1", &g->commits[0], &e), ERR_OK);
-    g->contents[0] = lab_shared(l);
+    g->contents[0] = store_lab_shared(l);
     g->count = 1;
     return g;
 }
@@ -77,27 +77,27 @@ next_content(const struct snapshot *from, unsigned i)
     char name[32];
     const struct object *o;
 
-    lab_id(n, id);
+    store_lab_id(n, id);
     o = snapshot_by_id(from, K_SERVER, id);
     if (o != NULL && i % 4 == 3) {
-        return lab_without(from, K_SERVER, o->name.s);
+        return store_lab_without(from, K_SERVER, o->name.s);
     }
     (void)snprintf(name, sizeof name, "web%u-%u", n, i);
-    return lab_with(from, lab_server(n, name, (int)(i % 60000) + 1));
+    return store_lab_with(from, store_lab_server(n, name, (int)(i % 60000) + 1));
 }
 
 static void
-log_extend(struct lab *l, struct log *g, size_t count)
+log_extend(struct store_lab *l, struct log *g, size_t count)
 {
     while (g->count < count) {
         g->contents[g->count] = next_content(g->contents[g->count - 1], (unsigned)g->count);
-        g->commits[g->count] = lab_commit(l, g->contents[g->count], NULL);
+        g->commits[g->count] = store_lab_commit(l, g->contents[g->count], NULL);
         g->count++;
     }
 }
 
 static void
-assert_content(struct lab *l, const struct log *g, size_t i)
+assert_content(struct store_lab *l, const struct log *g, size_t i)
 {
     CLEANUP(snapshot_cleanup) struct snapshot *found = NULL;
     struct error e;
@@ -105,11 +105,11 @@ assert_content(struct lab *l, const struct log *g, size_t i)
     if (store_commit_content(l->store, &g->commits[i].id, &found, &e) != ERR_OK) {
         fail_msg("revision %zu: %s", i + 1, e.msg);
     }
-    assert_true(lab_equal(found, g->contents[i]));
+    assert_true(store_lab_equal(found, g->contents[i]));
 }
 
 static void
-assert_verified(struct lab *l)
+assert_verified(struct store_lab *l)
 {
     struct error e;
     int64_t checked = 0;
@@ -123,7 +123,7 @@ assert_verified(struct lab *l)
 static void
 gives_back_the_content_of_every_commit(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     CLEANUP(log_cleanup) struct log *g = log_start(l);
 
     log_extend(l, g, 150);
@@ -131,24 +131,24 @@ gives_back_the_content_of_every_commit(void **state)
         assert_content(l, g, i);
     }
     assert_verified(l);
-    lab_reopen(l);
+    store_lab_reopen(l);
     /* Nothing in memory yet that could serve instead of the bodies. */
     for (size_t i = 0; i < g->count; i++) {
         assert_content(l, g, g->count - 1 - i);
     }
     assert_verified(l);
-    assert_int_equal(lab_number(l, "SELECT count(DISTINCT seq) FROM commit_full"), 3);
+    assert_int_equal(store_lab_number(l, "SELECT count(DISTINCT seq) FROM commit_full"), 3);
 }
 
 static void
 forgets_bodies_of_old_commits_only(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     CLEANUP(log_cleanup) struct log *g = log_start(l);
     size_t forgotten = 0;
 
     log_extend(l, g, LOG_MAX);
-    lab_reopen(l);
+    store_lab_reopen(l);
     for (size_t i = 0; i < g->count; i++) {
         struct snapshot *found = NULL;
         struct error e;
@@ -160,37 +160,38 @@ forgets_bodies_of_old_commits_only(void **state)
             continue;
         }
         assert_int_equal(code, ERR_OK);
-        assert_true(lab_equal(found, g->contents[i]));
+        assert_true(store_lab_equal(found, g->contents[i]));
         snapshot_unref(found);
     }
     /* Kept beyond 200 at most: back to a full index, and what came after the last prune. */
     assert_in_range(
         forgotten, LOG_MAX - STORE_KEPT_COMMITS - (size_t)2 * STORE_FULL_EVERY - 1, LOG_MAX);
-    assert_int_equal(lab_number(l, "SELECT count(*) FROM commit_log"), LOG_MAX);
+    assert_int_equal(store_lab_number(l, "SELECT count(*) FROM commit_log"), LOG_MAX);
     assert_verified(l);
 }
 
 static void
 keeps_bodies_that_the_draft_or_the_local_container_needs(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     CLEANUP(log_cleanup) struct log *g = log_start(l);
-    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_local(l);
-    CLEANUP(snapshot_cleanup) struct snapshot *local_to = lab_with(local, lab_admin(3));
+    CLEANUP(snapshot_cleanup) struct snapshot *local = store_lab_local(l);
+    CLEANUP(snapshot_cleanup)
+    struct snapshot *local_to = store_lab_with(local, store_lab_admin(3));
     struct draft_row row = {.kind = K_SERVER, .name = "drafted", .author = "admin maria"};
     struct store_state st;
     struct error e;
 
-    (void)lab_commit(l, NULL, local_to);
-    lab_id(900, row.id);
-    row.object = lab_server(900, "drafted", 1);
+    (void)store_lab_commit(l, NULL, local_to);
+    store_lab_id(900, row.id);
+    row.object = store_lab_server(900, "drafted", 1);
     assert_int_equal(store_draft_put(l->store, &row, &e), ERR_OK);
     log_extend(l, g, 300);
-    lab_reopen(l);
+    store_lab_reopen(l);
     assert_int_equal(store_load(l->store, &st, &e), ERR_OK);
     assert_int_equal(st.draft.count, 1);
     assert_true(hash_equal(&st.draft.rows[0].object->objhash, &row.object->objhash));
-    assert_true(lab_equal(st.local, local_to));
+    assert_true(store_lab_equal(st.local, local_to));
     object_unref(row.object);
     draft_list_free(&st.draft);
     snapshot_unref(st.shared);
@@ -201,23 +202,24 @@ keeps_bodies_that_the_draft_or_the_local_container_needs(void **state)
 static void
 drafts_that_were_overwritten_do_not_pile_up(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     struct draft_row row = {.kind = K_SERVER, .name = "drafted", .author = "admin maria"};
     struct error e;
 
-    lab_id(900, row.id);
+    store_lab_id(900, row.id);
     for (int i = 0; i < 2 * STORE_PRUNE_WRITES; i++) {
-        row.object = lab_server(900, "drafted", i + 1);
+        row.object = store_lab_server(900, "drafted", i + 1);
         assert_int_equal(store_draft_put(l->store, &row, &e), ERR_OK);
         object_unref(row.object);
     }
-    assert_in_range(lab_number(l, "SELECT count(*) FROM body"), 1, STORE_PRUNE_WRITES + 10);
+    assert_in_range(
+        store_lab_number(l, "SELECT count(*) FROM body"), 1, STORE_PRUNE_WRITES + 10);
 }
 
 static void
 lists_the_newest_first(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     CLEANUP(log_cleanup) struct log *g = log_start(l);
     struct commit *page = NULL;
     size_t count = 0;
@@ -263,7 +265,7 @@ finds_a_commit_by_what_people_write(void **state)
         "2 ",
         "00000000000000000000000000000000000000",
         "0000000000000000000000000000000000000000000000000000000000000000"};
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     CLEANUP(log_cleanup) struct log *g = log_start(l);
     char hex[SHA256_HEX + 1];
     char spec[64];
@@ -289,7 +291,7 @@ finds_a_commit_by_what_people_write(void **state)
 static void
 names_the_candidates_of_a_revision_that_is_not_unique(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     CLEANUP(log_cleanup) struct log *g = log_start(l);
     char spec[64];
     char hex[SHA256_HEX + 1];
@@ -297,7 +299,7 @@ names_the_candidates_of_a_revision_that_is_not_unique(void **state)
     struct error e;
 
     log_extend(l, g, 3);
-    lab_script(
+    store_lab_script(
         l, "INSERT INTO commit_log SELECT 100, zeroblob(32), rev, schema_version, "
            "zeroblob(32), node, author, summary, at_ms, 0, 0 FROM commit_log "
            "WHERE rev = 2");
@@ -309,14 +311,14 @@ names_the_candidates_of_a_revision_that_is_not_unique(void **state)
     assert_int_equal(store_commit_find(l->store, spec, &found, &e), ERR_OK);
     assert_true(hash_equal(&found.id, &g->commits[1].id));
 
-    lab_script(
+    store_lab_script(
         l, "INSERT INTO commit_log SELECT 101, randomblob(32), rev, schema_version, "
            "fp, node, author, summary, at_ms, 0, 0 FROM commit_log WHERE seq = 2");
     assert_int_equal(store_commit_find(l->store, spec, &found, &e), ERR_CONFLICT);
     hash_hex(&g->commits[1].id, hex);
     assert_non_null(strstr(e.msg, hex));
 
-    lab_script(
+    store_lab_script(
         l, "INSERT INTO commit_log SELECT 200 + seq, randomblob(32), 2, schema_version, "
            "randomblob(32), node, author, summary, at_ms, 0, 0 FROM commit_log");
     assert_int_equal(store_commit_find(l->store, "2", &found, &e), ERR_CONFLICT);
@@ -327,7 +329,7 @@ static void
 unknown_commit_has_no_content(void **state)
 {
     static const struct hash none;
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     struct snapshot *found = NULL;
     struct error e;
 

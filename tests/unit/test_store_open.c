@@ -23,7 +23,7 @@ struct files {
 };
 
 static void
-read_files(const struct lab *l, struct files *f)
+read_files(const struct store_lab *l, struct files *f)
 {
     CLEANUP(fd_cleanup) int dir = -1;
     struct error e;
@@ -38,7 +38,7 @@ read_files(const struct lab *l, struct files *f)
 }
 
 static void
-assert_files(const struct lab *l, struct files *before)
+assert_files(const struct store_lab *l, struct files *before)
 {
     struct files now;
 
@@ -55,7 +55,7 @@ assert_files(const struct lab *l, struct files *before)
 
 /* Opening is refused with a text that holds word, and changes no byte. */
 static void
-assert_refused(struct lab *l, err_t code, const char *word)
+assert_refused(struct store_lab *l, err_t code, const char *word)
 {
     struct store *s = NULL;
     struct files before;
@@ -73,9 +73,9 @@ assert_refused(struct lab *l, err_t code, const char *word)
 static int
 set_up(void **state)
 {
-    static struct lab l;
+    static struct store_lab l;
 
-    lab_init(&l);
+    store_lab_init(&l);
     *state = &l;
     return 0;
 }
@@ -83,36 +83,36 @@ set_up(void **state)
 static int
 tear_down(void **state)
 {
-    lab_fini(*state);
+    store_lab_fini(*state);
     return 0;
 }
 
 static void
-remove_name(const struct lab *l, const char *name)
+remove_name(const struct store_lab *l, const char *name)
 {
     CLEANUP(buf_fini) struct buf path = {.max = 256};
 
-    lab_path(l, name, &path);
+    store_lab_path(l, name, &path);
     assert_int_equal(unlink(buf_str(&path)), 0);
 }
 
 static void
-write_name(const struct lab *l, const char *name, const void *p, size_t bytes)
+write_name(const struct store_lab *l, const char *name, const void *p, size_t bytes)
 {
     CLEANUP(buf_fini) struct buf path = {.max = 256};
     struct error e;
 
-    lab_path(l, name, &path);
+    store_lab_path(l, name, &path);
     assert_int_equal(file_write_at(AT_FDCWD, buf_str(&path), p, bytes, 0600, &e), ERR_OK);
 }
 
 static mode_t
-mode_of(const struct lab *l, const char *name)
+mode_of(const struct store_lab *l, const char *name)
 {
     CLEANUP(buf_fini) struct buf path = {.max = 256};
     struct stat st;
 
-    lab_path(l, name, &path);
+    store_lab_path(l, name, &path);
     assert_int_equal(lstat(buf_str(&path), &st), 0);
     return st.st_mode & 07777;
 }
@@ -120,12 +120,12 @@ mode_of(const struct lab *l, const char *name)
 static void
 first_start_makes_an_initial_commit(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     CLEANUP(snapshot_cleanup) struct snapshot *shared = snapshot_initial(SCOPE_SHARED);
     struct store_state st;
     struct error e;
 
-    lab_open(l);
+    store_lab_open(l);
     assert_int_equal(store_load(l->store, &st, &e), ERR_OK);
     assert_int_equal(st.head.rev, 1);
     assert_int_equal(st.head.parent_count, 0);
@@ -133,7 +133,7 @@ first_start_makes_an_initial_commit(void **state)
     assert_string_equal(st.head.node, "node1");
     assert_int_equal(st.local_rev, 1);
     assert_int_equal(st.draft.count, 0);
-    assert_true(lab_equal(st.shared, shared));
+    assert_true(store_lab_equal(st.shared, shared));
     assert_string_equal(snapshot_singleton(st.local, K_NODE)->name.s, "node1");
     snapshot_unref(st.shared);
     snapshot_unref(st.local);
@@ -142,24 +142,24 @@ first_start_makes_an_initial_commit(void **state)
 static void
 second_start_finds_the_same(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     struct store_state st[2];
     struct files before;
     struct error e;
 
-    lab_open(l);
+    store_lab_open(l);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(store_load(l->store, &st[i], &e), ERR_OK);
-        lab_close(l);
+        store_lab_close(l);
         if (i == 0) {
             read_files(l, &before);
-            lab_open(l);
+            store_lab_open(l);
         }
     }
     assert_files(l, &before);
     assert_true(hash_equal(&st[0].head.id, &st[1].head.id));
-    assert_true(lab_equal(st[0].shared, st[1].shared));
-    assert_true(lab_equal(st[0].local, st[1].local));
+    assert_true(store_lab_equal(st[0].shared, st[1].shared));
+    assert_true(store_lab_equal(st[0].local, st[1].local));
     for (int i = 0; i < 2; i++) {
         snapshot_unref(st[i].shared);
         snapshot_unref(st[i].local);
@@ -169,21 +169,21 @@ second_start_finds_the_same(void **state)
 static void
 a_bad_name_of_the_node_leaves_nothing_behind(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     struct store *s = NULL;
     struct error e;
 
     assert_int_equal(store_open(l->dir, "no name", &l->clock, &s, &e), ERR_INVALID);
-    lab_open(l);
+    store_lab_open(l);
 }
 
 static void
 files_are_for_the_owner_only(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     mode_t mask = umask(0);
 
-    lab_open(l);
+    store_lab_open(l);
     assert_int_equal(mode_of(l, "."), 0700);
     assert_int_equal(mode_of(l, "lockstep.db"), 0600);
     assert_int_equal(mode_of(l, "lockstep.db-wal"), 0600);
@@ -195,16 +195,16 @@ files_are_for_the_owner_only(void **state)
 static void
 wider_modes_are_narrowed(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     CLEANUP(buf_fini) struct buf path = {.max = 256};
 
-    lab_open(l);
-    lab_close(l);
-    lab_path(l, "lockstep.db", &path);
+    store_lab_open(l);
+    store_lab_close(l);
+    store_lab_path(l, "lockstep.db", &path);
     assert_int_equal(chmod(buf_str(&path), 0644), 0);
-    lab_path(l, "seal.key", &path);
+    store_lab_path(l, "seal.key", &path);
     assert_int_equal(chmod(buf_str(&path), 0644), 0);
-    lab_open(l);
+    store_lab_open(l);
     assert_int_equal(mode_of(l, "lockstep.db"), 0600);
     assert_int_equal(mode_of(l, "seal.key"), 0600);
 }
@@ -212,10 +212,10 @@ wider_modes_are_narrowed(void **state)
 static void
 database_without_key_is_refused(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
 
-    lab_open(l);
-    lab_close(l);
+    store_lab_open(l);
+    store_lab_close(l);
     remove_name(l, "seal.key");
     assert_refused(l, ERR_CORRUPT, "seal.key is missing");
     assert_refused(l, ERR_CORRUPT, "HAProxy keeps serving");
@@ -225,10 +225,10 @@ database_without_key_is_refused(void **state)
 static void
 key_without_database_is_refused(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
 
-    lab_open(l);
-    lab_close(l);
+    store_lab_open(l);
+    store_lab_close(l);
     remove_name(l, "lockstep.db");
     assert_refused(l, ERR_CORRUPT, "lockstep.db is missing");
     assert_refused(l, ERR_CORRUPT, "HAProxy keeps serving");
@@ -237,7 +237,7 @@ key_without_database_is_refused(void **state)
 static void
 log_without_database_is_refused(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
 
     assert_int_equal(mkdir(l->dir, 0700), 0);
     write_name(l, "lockstep.db-wal", "left", 4);
@@ -248,10 +248,10 @@ static void
 key_of_another_node_is_refused(void **state)
 {
     static const uint8_t other[SEAL_KEY_BYTES] = {1, 2, 3};
-    struct lab *l = *state;
+    struct store_lab *l = *state;
 
-    lab_open(l);
-    lab_close(l);
+    store_lab_open(l);
+    store_lab_close(l);
     write_name(l, "seal.key", other, sizeof other);
     assert_refused(l, ERR_CORRUPT, "does not belong");
     write_name(l, "seal.key", other, sizeof other - 1);
@@ -263,14 +263,14 @@ key_of_another_node_is_refused(void **state)
 static void
 damaged_database_is_refused(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     CLEANUP(buf_fini) struct buf path = {.max = 256};
     CLEANUP(buf_fini) struct buf good = {.max = (size_t)16 << 20};
     struct error e;
 
-    lab_open(l);
-    lab_close(l);
-    lab_path(l, "lockstep.db", &path);
+    store_lab_open(l);
+    store_lab_close(l);
+    store_lab_path(l, "lockstep.db", &path);
     assert_int_equal(file_read_at(AT_FDCWD, buf_str(&path), &good, &e), ERR_OK);
 
     write_name(l, "lockstep.db", "", 0);
@@ -289,16 +289,16 @@ damaged_database_is_refused(void **state)
 static void
 link_in_place_of_the_database_is_refused(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     CLEANUP(buf_fini) struct buf path = {.max = 256};
     CLEANUP(buf_fini) struct buf elsewhere = {.max = 256};
     struct store *s = NULL;
     struct error e;
 
-    lab_open(l);
-    lab_close(l);
-    lab_path(l, "lockstep.db", &path);
-    lab_path(l, "elsewhere", &elsewhere);
+    store_lab_open(l);
+    store_lab_close(l);
+    store_lab_path(l, "lockstep.db", &path);
+    store_lab_path(l, "elsewhere", &elsewhere);
     assert_int_equal(rename(buf_str(&path), buf_str(&elsewhere)), 0);
     assert_int_equal(symlink("elsewhere", buf_str(&path)), 0);
     assert_int_equal(store_open(l->dir, "node1", &l->clock, &s, &e), ERR_IO);
@@ -307,34 +307,34 @@ link_in_place_of_the_database_is_refused(void **state)
 static void
 database_of_another_program_is_refused(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
 
-    lab_open(l);
-    lab_close(l);
-    lab_script(l, "PRAGMA journal_mode = DELETE; PRAGMA application_id = 7;");
+    store_lab_open(l);
+    store_lab_close(l);
+    store_lab_script(l, "PRAGMA journal_mode = DELETE; PRAGMA application_id = 7;");
     assert_refused(l, ERR_CORRUPT, "no database of Lockstep");
 }
 
 static void
 newer_schema_is_refused_untouched(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
 
-    lab_open(l);
-    lab_close(l);
-    lab_script(l, "PRAGMA journal_mode = DELETE; PRAGMA user_version = 1000;");
+    store_lab_open(l);
+    store_lab_close(l);
+    store_lab_script(l, "PRAGMA journal_mode = DELETE; PRAGMA user_version = 1000;");
     assert_refused(l, ERR_CORRUPT, "newer release");
 }
 
 static void
 newer_schema_in_the_log_is_refused_untouched(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
 
-    lab_open(l);
-    lab_close(l);
-    /* The version is in the write-ahead log only: lab_script does not check it in. */
-    lab_script(l, "PRAGMA user_version = 1000;");
+    store_lab_open(l);
+    store_lab_close(l);
+    /* The version is in the write-ahead log only: store_lab_script does not check it in. */
+    store_lab_script(l, "PRAGMA user_version = 1000;");
     assert_refused(l, ERR_CORRUPT, "newer release");
     assert_refused(l, ERR_CORRUPT, "newer release");
 }
@@ -343,20 +343,20 @@ newer_schema_in_the_log_is_refused_untouched(void **state)
 static void
 killed_first_start_is_taken_up(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     CLEANUP(buf_fini) struct buf from = {.max = 256};
     CLEANUP(buf_fini) struct buf to = {.max = 256};
 
     assert_int_equal(mkdir(l->dir, 0700), 0);
     write_name(l, "lockstep.db.new", "half", 4);
     write_name(l, "lockstep.db.new-journal", "half", 4);
-    lab_open(l);
-    lab_close(l);
-    lab_path(l, "lockstep.db", &from);
-    lab_path(l, "lockstep.db.new", &to);
+    store_lab_open(l);
+    store_lab_close(l);
+    store_lab_path(l, "lockstep.db", &from);
+    store_lab_path(l, "lockstep.db.new", &to);
     assert_int_equal(rename(buf_str(&from), buf_str(&to)), 0);
-    lab_open(l);
-    assert_int_equal(lab_number(l, "SELECT count(*) FROM commit_log"), 1);
+    store_lab_open(l);
+    assert_int_equal(store_lab_number(l, "SELECT count(*) FROM commit_log"), 1);
 }
 
 /* -- migrations */
@@ -365,11 +365,11 @@ static const char second_sql[] =
     "CREATE TABLE extra (a INTEGER) STRICT; PRAGMA user_version = 1001;";
 
 static err_t
-migrate(const struct lab *l, const char *sql, struct error *e)
+migrate(const struct store_lab *l, const char *sql, struct error *e)
 {
     const struct migration list[] = {{1, "first", "not SQL"}, {1001, "second", sql}};
     const struct migrate_plan plan = {list, ARRAY_LEN(list), l->dir};
-    CLEANUP(db_cleanup) struct db *d = lab_raw(l);
+    CLEANUP(db_cleanup) struct db *d = store_lab_raw(l);
 
     assert_int_equal(db_use(d, true, e), ERR_OK);
     return migrate_run(d, &plan, e);
@@ -378,41 +378,41 @@ migrate(const struct lab *l, const char *sql, struct error *e)
 static void
 migration_makes_a_copy_first(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     CLEANUP(buf_fini) struct buf copy = {.max = 256};
     CLEANUP(buf_fini) struct buf path = {.max = 256};
     struct error e;
 
-    lab_open(l);
-    lab_close(l);
+    store_lab_open(l);
+    store_lab_close(l);
     /* Left by an earlier attempt. */
     write_name(l, "lockstep.db.before.new", "half", 4);
     assert_int_equal(migrate(l, second_sql, &e), ERR_OK);
-    assert_int_equal(lab_number(l, "PRAGMA user_version"), 1001);
-    assert_int_equal(lab_number(l, "SELECT count(*) FROM extra"), 0);
+    assert_int_equal(store_lab_number(l, "PRAGMA user_version"), 1001);
+    assert_int_equal(store_lab_number(l, "SELECT count(*) FROM extra"), 0);
     assert_int_equal(mode_of(l, "lockstep.db.before-1001"), 0600);
     assert_refused(l, ERR_CORRUPT, "newer release");
 
-    lab_path(l, "lockstep.db.before-1001", &copy);
-    lab_path(l, "lockstep.db", &path);
+    store_lab_path(l, "lockstep.db.before-1001", &copy);
+    store_lab_path(l, "lockstep.db", &path);
     remove_name(l, "lockstep.db");
     assert_int_equal(rename(buf_str(&copy), buf_str(&path)), 0);
-    lab_open(l);
-    assert_int_equal(lab_number(l, "PRAGMA user_version"), 1);
+    store_lab_open(l);
+    assert_int_equal(store_lab_number(l, "PRAGMA user_version"), 1);
 }
 
 static void
 second_run_of_a_migration_does_nothing(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     struct error e;
 
-    lab_open(l);
-    lab_close(l);
+    store_lab_open(l);
+    store_lab_close(l);
     assert_int_equal(migrate(l, second_sql, &e), ERR_OK);
     remove_name(l, "lockstep.db.before-1001");
     assert_int_equal(migrate(l, second_sql, &e), ERR_OK);
-    assert_int_equal(lab_number(l, "PRAGMA user_version"), 1001);
+    assert_int_equal(store_lab_number(l, "PRAGMA user_version"), 1001);
 }
 
 static void
@@ -427,19 +427,19 @@ failed_migration_leaves_the_old_schema(void **state)
         "PRAGMA user_version = 1001;",
         "DELETE FROM shared_object; PRAGMA user_version = 1001; nonsense",
     };
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     struct error e;
 
-    lab_open(l);
-    lab_close(l);
+    store_lab_open(l);
+    store_lab_close(l);
     for (size_t i = 0; i < ARRAY_LEN(failing); i++) {
         assert_int_not_equal(migrate(l, failing[i], &e), ERR_OK);
         assert_non_null(strstr(e.msg, "migration 1001 (second)"));
-        assert_int_equal(lab_number(l, "PRAGMA user_version"), 1);
+        assert_int_equal(store_lab_number(l, "PRAGMA user_version"), 1);
         assert_int_equal(
-            lab_number(l, "SELECT count(*) FROM sqlite_schema WHERE name = 'extra'"), 0);
-        lab_open(l);
-        lab_close(l);
+            store_lab_number(l, "SELECT count(*) FROM sqlite_schema WHERE name = 'extra'"), 0);
+        store_lab_open(l);
+        store_lab_close(l);
     }
 }
 

@@ -15,10 +15,10 @@
 static int
 set_up(void **state)
 {
-    static struct lab l;
+    static struct store_lab l;
 
-    lab_init(&l);
-    lab_open(&l);
+    store_lab_init(&l);
+    store_lab_open(&l);
     *state = &l;
     return 0;
 }
@@ -26,14 +26,14 @@ set_up(void **state)
 static int
 tear_down(void **state)
 {
-    lab_fini(*state);
+    store_lab_fini(*state);
     return 0;
 }
 
 /* -- draft */
 
 static struct draft_list
-draft_of(struct lab *l)
+draft_of(struct store_lab *l)
 {
     struct store_state st;
     struct error e;
@@ -45,12 +45,12 @@ draft_of(struct lab *l)
 }
 
 static void
-put(struct lab *l, enum kind kind, unsigned n, const struct object *o, const char *name)
+put(struct store_lab *l, enum kind kind, unsigned n, const struct object *o, const char *name)
 {
     struct draft_row row = {.kind = kind, .author = "admin maria", .at_ms = 77};
     struct error e;
 
-    lab_id(n, row.id);
+    store_lab_id(n, row.id);
     row.object = o != NULL ? object_ref(o) : NULL;
     (void)snprintf(row.name, sizeof row.name, "%s", name);
     assert_int_equal(store_draft_put(l->store, &row, &e), ERR_OK);
@@ -60,8 +60,8 @@ put(struct lab *l, enum kind kind, unsigned n, const struct object *o, const cha
 static void
 draft_survives_a_restart(void **state)
 {
-    struct lab *l = *state;
-    struct object *o = lab_server(2, NULL, 8080);
+    struct store_lab *l = *state;
+    struct object *o = store_lab_server(2, NULL, 8080);
     struct draft_row row = {
         .kind = K_SERVER,
         .name = "gone",
@@ -73,7 +73,7 @@ draft_survives_a_restart(void **state)
     struct error e;
 
     put(l, K_SERVER, 2, o, "web2");
-    lab_id(1, row.id);
+    store_lab_id(1, row.id);
     assert_int_equal(store_draft_put(l->store, &row, &e), ERR_OK);
     for (int i = 0; i < 2; i++) {
         d = draft_of(l);
@@ -91,7 +91,7 @@ draft_survives_a_restart(void **state)
         assert_false(d.rows[1].has_base);
         draft_list_free(&d);
         assert_int_equal(d.count, 0);
-        lab_reopen(l);
+        store_lab_reopen(l);
     }
     object_unref(o);
 }
@@ -100,7 +100,7 @@ static void
 draft_is_sorted_by_kind_and_id(void **state)
 {
     static const enum kind kinds[] = {K_SERVER, K_CERTIFICATE, K_POOL, K_MONITOR};
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     struct draft_list d;
 
     for (unsigned i = 0; i < ARRAY_LEN(kinds); i++) {
@@ -122,7 +122,7 @@ draft_is_sorted_by_kind_and_id(void **state)
 static void
 second_edit_of_an_object_keeps_the_first_base(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     struct draft_row row = {
         .kind = K_SERVER,
         .name = "web1",
@@ -133,9 +133,9 @@ second_edit_of_an_object_keeps_the_first_base(void **state)
     struct draft_list d;
     struct error e;
 
-    lab_id(1, row.id);
+    store_lab_id(1, row.id);
     assert_int_equal(store_draft_put(l->store, &row, &e), ERR_OK);
-    row.object = lab_server(1, "web9", 1);
+    row.object = store_lab_server(1, "web9", 1);
     row.base.b[0] = 2;
     row.at_ms = 2;
     (void)snprintf(row.name, sizeof row.name, "web9");
@@ -155,7 +155,7 @@ second_edit_of_an_object_keeps_the_first_base(void **state)
 static void
 rows_leave_the_draft_one_by_one_and_all_at_once(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     char id[OBJECT_ID_BYTES];
     struct draft_list d;
     struct error e;
@@ -163,7 +163,7 @@ rows_leave_the_draft_one_by_one_and_all_at_once(void **state)
     for (unsigned n = 1; n <= 3; n++) {
         put(l, K_SERVER, n, NULL, "x");
     }
-    lab_id(2, id);
+    store_lab_id(2, id);
     assert_int_equal(store_draft_remove(l->store, K_POOL, id, &e), ERR_OK);
     assert_int_equal(store_draft_remove(l->store, K_SERVER, id, &e), ERR_OK);
     d = draft_of(l);
@@ -172,7 +172,7 @@ rows_leave_the_draft_one_by_one_and_all_at_once(void **state)
     assert_string_not_equal(d.rows[1].id, id);
     draft_list_free(&d);
     assert_int_equal(store_draft_clear(l->store, &e), ERR_OK);
-    lab_reopen(l);
+    store_lab_reopen(l);
     d = draft_of(l);
     assert_int_equal(d.count, 0);
     draft_list_free(&d);
@@ -181,11 +181,11 @@ rows_leave_the_draft_one_by_one_and_all_at_once(void **state)
 static void
 commit_takes_its_rows_out_of_the_draft(void **state)
 {
-    struct lab *l = *state;
-    CLEANUP(snapshot_cleanup) struct snapshot *first = lab_shared(l);
+    struct store_lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *first = store_lab_shared(l);
     CLEANUP(snapshot_cleanup)
-    struct snapshot *shared = lab_with(first, lab_server(1, NULL, 8080));
-    struct commit_request q = lab_request(l, shared, NULL);
+    struct snapshot *shared = store_lab_with(first, store_lab_server(1, NULL, 8080));
+    struct commit_request q = store_lab_request(l, shared, NULL);
     struct draft_row drop = {.kind = K_SERVER};
     struct commit head;
     struct draft_list d;
@@ -194,7 +194,7 @@ commit_takes_its_rows_out_of_the_draft(void **state)
 
     put(l, K_SERVER, 1, NULL, "web1");
     put(l, K_SERVER, 2, NULL, "web2");
-    lab_id(1, drop.id);
+    store_lab_id(1, drop.id);
     q.drop_draft = &drop;
     q.drop_draft_count = 1;
     assert_int_equal(store_commit(l->store, &q, &head, &local_rev, &e), ERR_OK);
@@ -207,7 +207,7 @@ commit_takes_its_rows_out_of_the_draft(void **state)
 static void
 many_rows_are_written_at_once(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     struct draft_row rows[3] = {0};
     struct draft_row drop = {.kind = K_SERVER};
     struct draft_list put_list = {rows, ARRAY_LEN(rows)};
@@ -217,15 +217,15 @@ many_rows_are_written_at_once(void **state)
 
     put(l, K_SERVER, 1, NULL, "one");
     put(l, K_SERVER, 9, NULL, "nine");
-    lab_id(9, drop.id);
+    store_lab_id(9, drop.id);
     for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
         rows[i] = (struct draft_row){.kind = K_SERVER, .has_base = true, .at_ms = 7};
-        lab_id(i + 1, rows[i].id);
+        store_lab_id(i + 1, rows[i].id);
         (void)snprintf(rows[i].name, sizeof rows[i].name, "web%u", i + 1);
     }
-    rows[1].object = lab_server(2, NULL, 80);
+    rows[1].object = store_lab_server(2, NULL, 80);
     assert_int_equal(store_draft_write(l->store, &put_list, &drop_list, &e), ERR_OK);
-    lab_reopen(l);
+    store_lab_reopen(l);
     d = draft_of(l);
     assert_int_equal(d.count, 3);
     for (size_t i = 0; i < d.count; i++) {
@@ -249,16 +249,16 @@ damaged_draft_is_refused(void **state)
         "PRAGMA ignore_check_constraints = ON; UPDATE draft SET base = x'00'",
         "PRAGMA ignore_check_constraints = ON; UPDATE draft SET objhash = x'00'",
     };
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     struct error e;
 
     for (size_t i = 0; i < ARRAY_LEN(damages); i++) {
-        struct object *o = lab_server(2, NULL, 80);
+        struct object *o = store_lab_server(2, NULL, 80);
         struct store_state st;
 
         put(l, K_SERVER, 2, o, "web2");
         object_unref(o);
-        lab_script(l, damages[i]);
+        store_lab_script(l, damages[i]);
         assert_int_equal(store_load(l->store, &st, &e), ERR_CORRUPT);
         assert_int_equal(store_draft_clear(l->store, &e), ERR_OK);
     }
@@ -267,7 +267,7 @@ damaged_draft_is_refused(void **state)
 /* -- sessions */
 
 static void
-put_session(struct lab *l, uint8_t token, const char *admin, int64_t used_ms)
+put_session(struct store_lab *l, uint8_t token, const char *admin, int64_t used_ms)
 {
     struct session_row r = {.token = {{token}}, .created_ms = token, .used_ms = used_ms};
     struct error e;
@@ -278,7 +278,7 @@ put_session(struct lab *l, uint8_t token, const char *admin, int64_t used_ms)
 }
 
 static size_t
-session_count(struct lab *l)
+session_count(struct store_lab *l)
 {
     struct session_row *rows = NULL;
     size_t count = 0;
@@ -292,7 +292,7 @@ session_count(struct lab *l)
 static void
 sessions_survive_a_restart(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     struct session_row *rows = NULL;
     size_t count = 0;
     struct error e;
@@ -300,7 +300,7 @@ sessions_survive_a_restart(void **state)
     put_session(l, 1, "maria", 10);
     put_session(l, 2, "otto", 20);
     put_session(l, 1, "maria", 30);
-    lab_reopen(l);
+    store_lab_reopen(l);
     assert_int_equal(store_sessions(l->store, &rows, &count, &e), ERR_OK);
     assert_int_equal(count, 2);
     assert_int_equal(rows[0].token.b[0], 1);
@@ -316,7 +316,7 @@ static void
 sessions_end_by_token_by_admin_and_all(void **state)
 {
     static const struct hash first = {{1}};
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     struct error e;
 
     for (uint8_t i = 1; i <= 6; i++) {
@@ -338,7 +338,7 @@ sessions_end_by_token_by_admin_and_all(void **state)
 static void
 number_of_a_generation_is_given_once(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     struct error e;
 
     for (int64_t wanted = 1; wanted <= 5; wanted++) {
@@ -346,7 +346,7 @@ number_of_a_generation_is_given_once(void **state)
 
         assert_int_equal(store_generation_next(l->store, &number, &e), ERR_OK);
         assert_int_equal(number, wanted);
-        lab_reopen(l);
+        store_lab_reopen(l);
     }
 }
 
@@ -355,7 +355,7 @@ generation_is_found_by_number_and_by_digest(void **state)
 {
     static const enum generation_state states[] = {
         GENERATION_STAGED, GENERATION_ACTIVE, GENERATION_GOOD, GENERATION_FAILED};
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     struct generation g = {
         .digest = "0123456789abcdef",
         .commit = {{7}},
@@ -399,17 +399,18 @@ audit_and_history_are_append_only(void **state)
         "DELETE FROM commit_entry",
         "UPDATE commit_full SET objhash = zeroblob(32)",
     };
-    struct lab *l = *state;
-    CLEANUP(snapshot_cleanup) struct snapshot *first = lab_shared(l);
+    struct store_lab *l = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *first = store_lab_shared(l);
     CLEANUP(snapshot_cleanup)
-    struct snapshot *shared = lab_with(first, lab_server(1, NULL, 8080));
-    CLEANUP(db_cleanup) struct db *d = lab_raw(l);
+    struct snapshot *shared = store_lab_with(first, store_lab_server(1, NULL, 8080));
+    CLEANUP(db_cleanup) struct db *d = store_lab_raw(l);
     struct error e;
 
-    (void)lab_commit(l, shared, NULL);
+    (void)store_lab_commit(l, shared, NULL);
     assert_int_equal(
         store_audit(l->store, 5, "admin maria", "sign_in", "from 192.0.2.1", &e), ERR_OK);
-    assert_int_equal(lab_number(l, "SELECT at_ms FROM audit WHERE action = 'sign_in'"), 5);
+    assert_int_equal(
+        store_lab_number(l, "SELECT at_ms FROM audit WHERE action = 'sign_in'"), 5);
     for (size_t i = 0; i < ARRAY_LEN(forbidden); i++) {
         assert_int_equal(db_script(d, forbidden[i], &e), ERR_CONFLICT);
         assert_non_null(strstr(e.msg, "append-only"));
@@ -438,8 +439,8 @@ restricted_connection_works_on_rows_only(void **state)
         "BEGIN IMMEDIATE",
         "ROLLBACK",
         "UPDATE meta SET last_generation = 3"};
-    struct lab *l = *state;
-    CLEANUP(db_cleanup) struct db *d = lab_raw(l);
+    struct store_lab *l = *state;
+    CLEANUP(db_cleanup) struct db *d = store_lab_raw(l);
     struct error e;
 
     assert_int_equal(db_use(d, true, &e), ERR_OK);

@@ -17,10 +17,10 @@
 static int
 set_up(void **state)
 {
-    static struct lab l;
+    static struct store_lab l;
 
-    lab_init(&l);
-    lab_open(&l);
+    store_lab_init(&l);
+    store_lab_open(&l);
     *state = &l;
     return 0;
 }
@@ -28,37 +28,38 @@ set_up(void **state)
 static int
 tear_down(void **state)
 {
-    lab_fini(*state);
+    store_lab_fini(*state);
     return 0;
 }
 
 /* Servers, a pool, a certificate (sealed), an administrator; 70 revisions. */
 static void
-fill(struct lab *l, struct buf *key_line)
+fill(struct store_lab *l, struct buf *key_line)
 {
     static const char *const members[] = {"web1", "web2"};
-    CLEANUP(snapshot_cleanup) struct snapshot *local = lab_local(l);
-    CLEANUP(snapshot_cleanup) struct snapshot *local_to = lab_with(local, lab_admin(4));
-    struct snapshot *now = lab_shared(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *local = store_lab_local(l);
+    CLEANUP(snapshot_cleanup)
+    struct snapshot *local_to = store_lab_with(local, store_lab_admin(4));
+    struct snapshot *now = store_lab_shared(l);
 
     for (unsigned i = 0; i < 70; i++) {
         struct snapshot *from = now;
 
         if (i == 5) {
-            now = lab_with(from, lab_certificate(6, key_line));
+            now = store_lab_with(from, store_lab_certificate(6, key_line));
         } else if (i == 6) {
-            now = lab_with(from, lab_pool(7, from, members, 2));
+            now = store_lab_with(from, store_lab_pool(7, from, members, 2));
         } else {
-            now = lab_with(from, lab_server(i % 3 + 1, NULL, (int)i + 1));
+            now = store_lab_with(from, store_lab_server(i % 3 + 1, NULL, (int)i + 1));
         }
-        (void)lab_commit(l, now, i == 9 ? local_to : NULL);
+        (void)store_lab_commit(l, now, i == 9 ? local_to : NULL);
         snapshot_unref(from);
     }
     snapshot_unref(now);
 }
 
 static void
-assert_sound(struct lab *l)
+assert_sound(struct store_lab *l)
 {
     struct error e;
     int64_t checked;
@@ -141,12 +142,12 @@ static const char drop_triggers[] = "DROP TRIGGER commit_log_no_update;"
                                     "DROP TRIGGER commit_full_no_update;";
 
 static void
-read_whole(const struct lab *l, const char *name, struct buf *out)
+read_whole(const struct store_lab *l, const char *name, struct buf *out)
 {
     CLEANUP(buf_fini) struct buf path = {.max = 256};
     struct error e;
 
-    lab_path(l, name, &path);
+    store_lab_path(l, name, &path);
     buf_reset(out);
     if (file_read_at(AT_FDCWD, buf_str(&path), out, &e) != ERR_OK) {
         assert_int_equal(e.code, ERR_NOT_FOUND);
@@ -156,7 +157,7 @@ read_whole(const struct lab *l, const char *name, struct buf *out)
 static void
 finds_every_damage(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     CLEANUP(buf_fini) struct buf good = {.max = (size_t)16 << 20};
     CLEANUP(buf_fini) struct buf path = {.max = 256};
     CLEANUP(buf_fini) struct buf line = {.max = 256};
@@ -164,17 +165,17 @@ finds_every_damage(void **state)
 
     fill(l, &line);
     assert_sound(l);
-    lab_script(l, drop_triggers);
+    store_lab_script(l, drop_triggers);
     assert_sound(l);
-    lab_close(l);
+    store_lab_close(l);
     read_whole(l, "lockstep.db", &good);
-    lab_path(l, "lockstep.db", &path);
+    store_lab_path(l, "lockstep.db", &path);
     for (size_t i = 0; i < ARRAY_LEN(damages); i++) {
         int64_t checked = -1;
         err_t code;
 
-        lab_open(l);
-        lab_script(l, damages[i].sql);
+        store_lab_open(l);
+        store_lab_script(l, damages[i].sql);
         code = store_verify(l->store, &checked, &e);
         if (code != ERR_CORRUPT) {
             fail_msg("not found: %s", damages[i].sql);
@@ -183,11 +184,11 @@ finds_every_damage(void **state)
             fail_msg("no \"%s\" for %s: %s", damages[i].word, damages[i].sql, e.msg);
         }
         assert_int_equal(checked, -1);
-        lab_close(l);
+        store_lab_close(l);
         assert_int_equal(
             file_write_at(AT_FDCWD, buf_str(&path), good.data, good.len, 0600, &e), ERR_OK);
     }
-    lab_open(l);
+    store_lab_open(l);
     assert_sound(l);
 }
 
@@ -195,15 +196,15 @@ finds_every_damage(void **state)
 static void
 finds_a_flipped_bit_of_a_body(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     CLEANUP(buf_fini) struct buf line = {.max = 256};
     CLEANUP(db_cleanup) struct db *d = NULL;
     struct error e;
     int64_t count;
 
     fill(l, &line);
-    d = lab_raw(l);
-    count = lab_number(l, "SELECT max(rowid) FROM body");
+    d = store_lab_raw(l);
+    count = store_lab_number(l, "SELECT max(rowid) FROM body");
     for (int64_t row = 1; row <= count; row += 7) {
         static const char read_sql[] = "SELECT data FROM body WHERE rowid = ?";
         static const char write_sql[] = "UPDATE body SET data = ? WHERE rowid = ?";
@@ -245,15 +246,15 @@ load_refuses_a_damaged_object(void **state)
         {"UPDATE shared_object SET kind = 'above' WHERE kind = 'certificate'", "above"},
         {"DELETE FROM meta", "meta"},
     };
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     CLEANUP(buf_fini) struct buf line = {.max = 256};
     struct store_state st;
     struct error e;
 
     fill(l, &line);
-    lab_reopen(l);
+    store_lab_reopen(l);
     for (size_t i = 0; i < ARRAY_LEN(in_order); i++) {
-        lab_script(l, in_order[i].sql);
+        store_lab_script(l, in_order[i].sql);
         assert_int_equal(store_load(l->store, &st, &e), ERR_CORRUPT);
         assert_non_null(strstr(e.msg, in_order[i].word));
     }
@@ -263,14 +264,14 @@ load_refuses_a_damaged_object(void **state)
 static void
 load_refuses_an_object_in_place_of_another(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     CLEANUP(buf_fini) struct buf line = {.max = 256};
     struct store_state st;
     struct error e;
 
     fill(l, &line);
-    lab_reopen(l);
-    lab_script(
+    store_lab_reopen(l);
+    store_lab_script(
         l, "UPDATE body SET data = (SELECT data FROM body WHERE kind = 'server' LIMIT 1) "
            "WHERE objhash = (SELECT objhash FROM shared_object WHERE name = 'web1')");
     assert_int_equal(store_load(l->store, &st, &e), ERR_CORRUPT);
@@ -280,21 +281,21 @@ load_refuses_an_object_in_place_of_another(void **state)
 static void
 content_refuses_what_is_not_of_the_commit(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     CLEANUP(buf_fini) struct buf line = {.max = 256};
     struct snapshot *found = NULL;
     struct commit c;
     struct error e;
 
     fill(l, &line);
-    lab_script(l, drop_triggers);
+    store_lab_script(l, drop_triggers);
     assert_int_equal(store_commit_find(l->store, "20", &c, &e), ERR_OK);
-    lab_script(
+    store_lab_script(
         l,
         "DELETE FROM body WHERE objhash = (SELECT objhash FROM commit_entry WHERE seq = 20)");
     assert_int_equal(store_commit_content(l->store, &c.id, &found, &e), ERR_NOT_FOUND);
     assert_non_null(strstr(e.msg, "revision 20"));
-    lab_script(l, "DELETE FROM commit_entry WHERE seq = 20");
+    store_lab_script(l, "DELETE FROM commit_entry WHERE seq = 20");
     assert_int_equal(store_commit_content(l->store, &c.id, &found, &e), ERR_CORRUPT);
     assert_non_null(strstr(e.msg, "revision 20"));
     assert_null(found);
@@ -303,15 +304,15 @@ content_refuses_what_is_not_of_the_commit(void **state)
 static void
 load_refuses_objects_that_are_not_those_of_the_head(void **state)
 {
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     CLEANUP(buf_fini) struct buf line = {.max = 256};
     struct store_state st;
     struct error e;
 
     fill(l, &line);
-    lab_close(l);
-    lab_script(l, "DELETE FROM shared_object WHERE kind = 'pool'");
-    lab_open(l);
+    store_lab_close(l);
+    store_lab_script(l, "DELETE FROM shared_object WHERE kind = 'pool'");
+    store_lab_open(l);
     assert_int_equal(store_load(l->store, &st, &e), ERR_CORRUPT);
     assert_non_null(strstr(e.msg, "head"));
 }
@@ -331,7 +332,7 @@ secrets_are_not_in_the_files(void **state)
         "lockstep.db", "lockstep.db-wal", "lockstep.db-shm", "seal.key"};
     static const char key_hash[] =
         "5e17145e17145e17145e17145e17145e17145e17145e17145e17145e17145e17";
-    struct lab *l = *state;
+    struct store_lab *l = *state;
     CLEANUP(buf_fini) struct buf key_line = {.max = 256};
     CLEANUP(buf_fini) struct buf drafted_line = {.max = 256};
     CLEANUP(buf_fini) struct buf bytes = {.max = (size_t)64 << 20};
@@ -340,15 +341,16 @@ secrets_are_not_in_the_files(void **state)
     struct error e;
 
     fill(l, &key_line);
-    lab_id(9, row.id);
-    row.object = lab_certificate(9, &drafted_line);
+    store_lab_id(9, row.id);
+    row.object = store_lab_certificate(9, &drafted_line);
     assert_int_equal(store_draft_put(l->store, &row, &e), ERR_OK);
     object_unref(row.object);
     {
-        CLEANUP(snapshot_cleanup) struct snapshot *now = lab_shared(l);
-        CLEANUP(snapshot_cleanup) struct snapshot *to = lab_with(now, lab_key(8, key_hash));
+        CLEANUP(snapshot_cleanup) struct snapshot *now = store_lab_shared(l);
+        CLEANUP(snapshot_cleanup)
+        struct snapshot *to = store_lab_with(now, store_lab_key(8, key_hash));
 
-        (void)lab_commit(l, to, NULL);
+        (void)store_lab_commit(l, to, NULL);
     }
     for (int i = 0; i < 2; i++) {
         bool found_server = false;
@@ -363,7 +365,7 @@ secrets_are_not_in_the_files(void **state)
         }
         /* What is no secret can be seen: the search does find things. */
         assert_true(found_server);
-        lab_reopen(l);
+        store_lab_reopen(l);
     }
     assert_int_equal(store_load(l->store, &st, &e), ERR_OK);
     {
