@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "render/rendered.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+#include "base/checksum.h"
+#include "base/crypt.h"
 
 #define NAMES_MAX_BYTES ((size_t)64 << 20)
 
@@ -130,28 +135,33 @@ rendered_add(struct rendered *r, const char *folder, const char *name, const cha
     return a;
 }
 
-static struct hash
+/* A private key enters as its SHA-256: the digest is shown, and XXH3 hides nothing. */
+static uint64_t
 digest_of(const struct rendered *r)
 {
-    struct sha256 *h = sha256_new();
+    struct checksum *sum = checksum_new();
 
     for (size_t i = 0; i < r->count; i++) {
         const struct artefact *a = &r->items[i];
         uint64_t len = a->bytes.len;
 
-        sha256_add(h, a->name, strlen(a->name) + 1);
-        sha256_add(h, &len, sizeof len);
-        sha256_add(h, buf_str(&a->bytes), a->bytes.len);
+        checksum_add(sum, a->name, strlen(a->name) + 1);
+        checksum_add(sum, &len, sizeof len);
+        if (a->secret) {
+            struct hash h = sha256(buf_str(&a->bytes), a->bytes.len);
+
+            checksum_add(sum, &h, sizeof h);
+        } else {
+            checksum_add(sum, buf_str(&a->bytes), a->bytes.len);
+        }
     }
-    return sha256_end(&h);
+    return checksum_end(sum);
 }
 
 err_t
 rendered_seal(struct rendered *r, size_t digest_at, struct error *e)
 {
-    char hex[SHA256_HEX + 1];
     struct artefact *config;
-    struct hash h;
     size_t total = 0;
 
     drop_old(r->state);
@@ -166,10 +176,7 @@ rendered_seal(struct rendered *r, size_t digest_at, struct error *e)
     qsort(r->items, r->count, sizeof *r->items, by_name);
     config = find(r->items, r->count, "haproxy.cfg");
     ASSERT(config != NULL && digest_at + RENDER_DIGEST_HEX <= config->bytes.len);
-    h = digest_of(r);
-    hash_hex(&h, hex);
-    memcpy(r->digest, hex, RENDER_DIGEST_HEX);
-    r->digest[RENDER_DIGEST_HEX] = '\0';
-    memcpy(config->bytes.data + digest_at, hex, RENDER_DIGEST_HEX);
+    (void)snprintf(r->digest, sizeof r->digest, "%016" PRIx64, digest_of(r));
+    memcpy(config->bytes.data + digest_at, r->digest, RENDER_DIGEST_HEX);
     return ERR_OK;
 }

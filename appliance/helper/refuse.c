@@ -105,7 +105,7 @@ names_file(struct span option)
 static err_t
 check_crt_line(const struct refuse *r, struct span line, struct error *e)
 {
-    CLEANUP(buf_fini) struct buf plain;
+    CLEANUP(buf_fini) struct buf plain = {0};
     struct span rest;
     struct span word;
     char name[CRT_NAME_BYTES];

@@ -265,7 +265,7 @@ build_by_id(struct build *b, const struct edit *edits, size_t count)
         } else {
             merge_range(b, at, end, edits, mine);
         }
-        edits += mine;
+        edits = mine > 0 ? edits + mine : edits; /* without any, there is no array */
         count -= mine;
         at = end;
     }

@@ -39,6 +39,7 @@ LIBRARIES = {
     "curl/": "peer",
     "microhttpd.h": "http",
     "openssl/": "base",
+    "xxhash.h": "base",
     "zlib.h": "base",
     "jansson.h": "base model store helper engine http peer cli",
 }
