@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,6 +169,7 @@ parse_options(int argc, char **argv, struct options *o)
     char host[256] = "";
     int key;
 
+    /* Before there is any thread. NOLINTNEXTLINE(concurrency-mt-unsafe) */
     while (!o->done && (key = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
         if (!take_option(key, optarg, o)) {
             return false;
@@ -191,7 +193,7 @@ verify(const char *data_dir, const char *node_name, struct error *e)
     err_t code;
 
     /* store_open makes a database where there is none. */
-    (void)snprintf(path, sizeof path, "%s/lockstep.db", data_dir);
+    (void)snprintf(path, sizeof path, "%s/" STORE_DB_NAME, data_dir);
     if (!file_exists_at(AT_FDCWD, path)) {
         return error_set(e, ERR_NOT_FOUND, "there is no database in %s", data_dir);
     }
@@ -212,14 +214,16 @@ static err_t
 open_signals(int *ret_fd, struct error *e)
 {
     sigset_t set;
+    int rc;
 
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, SIGINT);
     (void)sigaddset(&set, SIGPIPE);
     /* Before any thread starts: they inherit it. */
-    if (sigprocmask(SIG_BLOCK, &set, NULL) != 0) {
-        return error_errno(e, ERR_INTERNAL, errno, "cannot block signals");
+    rc = pthread_sigmask(SIG_BLOCK, &set, NULL);
+    if (rc != 0) {
+        return error_errno(e, ERR_INTERNAL, rc, "cannot block signals");
     }
     (void)sigdelset(&set, SIGPIPE);
     *ret_fd = signalfd(-1, &set, SFD_CLOEXEC);

@@ -69,7 +69,7 @@ cli_printed_json(const struct cli *c, const json_t *answer)
 static void
 explain(const struct cli *c, const json_t *problem, long status)
 {
-    CLEANUP(buf_fini) struct buf line;
+    CLEANUP(buf_fini) struct buf line = {0};
     const char *detail = cli_str(problem, "detail");
 
     if (c->json) {

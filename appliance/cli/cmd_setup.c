@@ -37,7 +37,7 @@ read_line(struct cli *c, const char *path, const char **ret, struct error *e)
 static err_t
 read_node(struct cli *c, struct setup *s, struct error *e)
 {
-    CLEANUP(buf_fini) struct buf pem;
+    CLEANUP(buf_fini) struct buf pem = {0};
     struct x509_info info;
     const char *data = arena_printf(c->arena, "%s/data", s->state_dir);
 

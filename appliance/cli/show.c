@@ -17,7 +17,7 @@
 static void
 put_value(struct buf *out, const json_t *v)
 {
-    CLEANUP(buf_fini) struct buf text;
+    CLEANUP(buf_fini) struct buf text = {0};
 
     if (v == NULL) {
         buf_putc(out, '-');

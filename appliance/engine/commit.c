@@ -23,6 +23,7 @@ sum_up(void *ctx, const struct object *before, const struct object *after)
     const struct object *named = after != NULL ? after : before;
     const char *verb = before == NULL ? "created" : "changed";
 
+    ASSERT(named != NULL);
     if (after == NULL) {
         verb = "deleted";
     }

@@ -175,6 +175,29 @@ load_sessions(struct engine *en, struct error *e)
     return code;
 }
 
+/* Generations without a database: it was lost. A new, empty one would take the services off
+ * HAProxy with the first apply, so there is none. */
+static err_t
+refuse_lost_database(const struct engine *en, struct error *e)
+{
+    CLEANUP(fd_cleanup) int state = -1;
+    CLEANUP(fd_cleanup) int data = -1;
+    err_t code = file_open_dir_at(AT_FDCWD, en->config->state_dir, &state, e);
+
+    if (code == ERR_OK) {
+        code = file_open_dir_at(AT_FDCWD, en->data_dir, &data, e);
+    }
+    if (code != ERR_OK || file_exists_at(data, STORE_DB_NAME) ||
+        !file_exists_at(state, "generation/current")) {
+        return code;
+    }
+    return error_set(
+        e, ERR_CORRUPT,
+        "%s holds no database, but HAProxy has a configuration of this node: restore the "
+        "database from a backup, or remove %s/generation to begin anew",
+        en->data_dir, en->config->state_dir);
+}
+
 /* The first job of the engine thread. */
 static err_t
 open_on_engine(struct engine *en, void *ctx, struct error *e)
@@ -183,7 +206,10 @@ open_on_engine(struct engine *en, void *ctx, struct error *e)
     err_t code;
 
     (void)ctx;
-    code = store_open(en->data_dir, config->node_name, config->clock, &en->store, e);
+    code = refuse_lost_database(en, e);
+    if (code == ERR_OK) {
+        code = store_open(en->data_dir, config->node_name, config->clock, &en->store, e);
+    }
     if (code == ERR_OK) {
         code = store_load(en->store, &en->live, e);
     }

@@ -212,6 +212,7 @@ generation_stage(
     struct error refused;
     err_t code = ERR_CONFLICT;
 
+    ASSERT(files != NULL);
     if (next.number != 0) {
         /* It may be gone, or not be what it was. */
         code = stage_as(en, files, next.number, arena, &said, &refused);

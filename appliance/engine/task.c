@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/arena.h"
 #include "engine/event.h"
@@ -190,7 +189,9 @@ make_room(struct tasks *t)
     if (t->count >= TASK_KEPT && i < t->count) {
         task_free(t->items[i]);
         t->count--;
-        memmove(&t->items[i], &t->items[i + 1], (t->count - i) * sizeof *t->items);
+        for (; i < t->count; i++) {
+            t->items[i] = t->items[i + 1];
+        }
     }
     t->items = xrealloc(t->items, (t->count + 1) * sizeof(struct task *));
 }

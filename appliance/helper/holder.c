@@ -264,7 +264,7 @@ parent_of(int proc_fd, pid_t pid)
 static void
 scan_process(int proc_fd, const char *name, pid_t master, struct blockers *b)
 {
-    CLEANUP(listing_close) struct listing l;
+    CLEANUP(listing_close) struct listing l = {0};
     int64_t pid = 0;
     char path[64];
     const char *entry;

@@ -215,24 +215,33 @@ serve_one(struct helper_context *c, int fd)
     write_answer(fd, &answer);
 }
 
+/* The mode last: who may connect finds somebody listening. */
+static bool
+listen_at(int fd, const struct sockaddr_un *sun)
+{
+    return (unlink(sun->sun_path) == 0 || errno == ENOENT) &&
+           bind(fd, (const struct sockaddr *)sun, sizeof *sun) == 0 &&
+           listen(fd, BACKLOG) == 0 && chmod(sun->sun_path, 0660) == 0;
+}
+
 static err_t
 listen_on(const char *path, int *ret_fd, struct error *e)
 {
     struct sockaddr_un sun = {.sun_family = AF_UNIX};
-    CLEANUP(fd_cleanup) int fd = -1;
+    int fd;
 
     if (strlen(path) >= sizeof sun.sun_path) {
         return error_set(e, ERR_INVALID, "the path %s is too long for a socket", path);
     }
     memcpy(sun.sun_path, path, strlen(path) + 1);
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || (unlink(path) != 0 && errno != ENOENT) ||
-        bind(fd, (const struct sockaddr *)&sun, sizeof sun) != 0 || listen(fd, BACKLOG) != 0 ||
-        chmod(path, 0660) != 0) {
-        return error_errno(e, ERR_IO, errno, "cannot listen on %s", path);
+    if (fd < 0 || !listen_at(fd, &sun)) {
+        err_t code = error_errno(e, ERR_IO, errno, "cannot listen on %s", path);
+
+        fd_cleanup(&fd);
+        return code;
     }
     *ret_fd = fd;
-    fd = -1;
     return ERR_OK;
 }
 

@@ -175,7 +175,7 @@ publish(const struct stage *s, struct error *e)
 static err_t
 check(const struct stage *s, json_t *answer, struct error *e)
 {
-    CLEANUP(buf_fini) struct buf output;
+    CLEANUP(buf_fini) struct buf output = {0};
     struct proc_result result;
     char path[PATH_MAX];
     const char *argv[] = {s->c->haproxy, "-c", "-f", path, NULL};

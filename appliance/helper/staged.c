@@ -170,17 +170,10 @@ open_file(int dir_fd, const char *name)
 }
 
 static err_t
-open_checked(int dir_fd, const char *name, uid_t owner, int *ret_fd, struct error *e)
+check_opened(int fd, const char *name, uid_t owner, struct error *e)
 {
-    CLEANUP(fd_cleanup) int fd = open_file(dir_fd, name);
     struct stat st;
 
-    if (fd < 0) {
-        /* ELOOP: a link; ENXIO: a socket. */
-        err_t code = errno == ELOOP || errno == ENXIO ? ERR_DENIED : ERR_IO;
-
-        return error_errno(e, code, errno, "cannot open the staged file %s", name);
-    }
     if (fstat(fd, &st) != 0) {
         return error_errno(e, ERR_IO, errno, "cannot open the staged file %s", name);
     }
@@ -194,8 +187,26 @@ open_checked(int dir_fd, const char *name, uid_t owner, int *ret_fd, struct erro
         return error_set(
             e, ERR_DENIED, "the staged file %s belongs to uid %u", name, st.st_uid);
     }
+    return ERR_OK;
+}
+
+static err_t
+open_checked(int dir_fd, const char *name, uid_t owner, int *ret_fd, struct error *e)
+{
+    int fd = open_file(dir_fd, name);
+    err_t code;
+
+    if (fd < 0) {
+        /* ELOOP: a link; ENXIO: a socket. */
+        code = errno == ELOOP || errno == ENXIO ? ERR_DENIED : ERR_IO;
+        return error_errno(e, code, errno, "cannot open the staged file %s", name);
+    }
+    code = check_opened(fd, name, owner, e);
+    if (code != ERR_OK) {
+        (void)close(fd);
+        return code;
+    }
     *ret_fd = fd;
-    fd = -1;
     return ERR_OK;
 }
 

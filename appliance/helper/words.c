@@ -153,7 +153,7 @@ err_t
 words_parse(struct words *w, struct span line, struct error *e)
 {
     struct scan s = {.p = line.p, .end = line.p + line.n};
-    size_t offsets[WORDS_MAX];
+    size_t offsets[WORDS_MAX] = {0};
     err_t code = check_characters(line, e);
 
     w->count = 0;

@@ -92,6 +92,30 @@ add_product(struct apply *a, struct target *t)
     t->object = with;
 }
 
+/* A certificate that a person put in the place of a placeholder is an upload from then on:
+ * publishing must not make it anew or remove it. */
+static void
+note_upload(struct target *t)
+{
+    struct object *upload = NULL;
+    struct error e;
+
+    if (t->kind != K_CERTIFICATE || t->base == NULL || t->object == NULL ||
+        t->product != NULL ||
+        object_int(t->object, F_CERTIFICATE_SOURCE) == V_CERTIFICATE_SOURCE_UPLOAD ||
+        strcmp(
+            object_text(t->base, F_CERTIFICATE_CHAIN).s,
+            object_text(t->object, F_CERTIFICATE_CHAIN).s) == 0) {
+        return;
+    }
+    json_auto_t *patch = json_pack("{s:s}", "source", "upload");
+    err_t code = object_with(t->object, patch, &upload, &e);
+
+    ASSERT(code == ERR_OK);
+    object_unref(t->object);
+    t->object = upload;
+}
+
 static void
 parse_targets(struct apply *a)
 {
@@ -108,6 +132,7 @@ parse_targets(struct apply *a)
         if (!t->deleted) {
             t->object = object_parse(t->kind, t->id, t->body, t->base, &refs, a->p);
             add_product(a, t);
+            note_upload(t);
         }
     }
     if (a->p->count > count_before) {

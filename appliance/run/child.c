@@ -119,24 +119,35 @@ child_start(struct child *c, const char *const *argv, int output_fd, struct erro
     return ERR_OK;
 }
 
-err_t
-child_adopt(struct child *c, pid_t pid, int64_t ticks, struct error *e)
+static err_t
+check_process(pid_t pid, int64_t ticks, int64_t *ret_ticks, struct error *e)
 {
-    CLEANUP(fd_cleanup) int pidfd = pidfd_open(pid, 0);
     int64_t found = 0;
-    err_t code = pidfd >= 0 ? process_ticks(pid, &found, e)
-                            : error_set(e, ERR_NOT_FOUND, "there is no process %d", pid);
+    err_t code = process_ticks(pid, &found, e);
 
     if (code == ERR_OK && ticks != 0 && found != ticks) {
         code = error_set(e, ERR_NOT_FOUND, "process %d is another one now", pid);
     }
+    if (code == ERR_OK) {
+        *ret_ticks = found;
+    }
+    return code;
+}
+
+err_t
+child_adopt(struct child *c, pid_t pid, int64_t ticks, struct error *e)
+{
+    /* Before the check: from then on the descriptor means the process that was checked. */
+    int pidfd = pidfd_open(pid, 0);
+    err_t code = pidfd >= 0 ? check_process(pid, ticks, &c->ticks, e)
+                            : error_set(e, ERR_NOT_FOUND, "there is no process %d", pid);
+
     if (code != ERR_OK) {
+        fd_cleanup(&pidfd);
         return code;
     }
     c->pid = pid;
-    c->ticks = found;
     c->pidfd = pidfd;
-    pidfd = -1;
     c->start_ms = now_ms();
     c->due_ms = CHILD_NEVER;
     c->kill_ms = CHILD_NEVER;

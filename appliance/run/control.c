@@ -51,7 +51,7 @@ verb_restart(struct control *c, const json_t *request, json_t *answer, struct er
 static err_t
 verb_status(struct control *c, const json_t *request, json_t *answer, struct error *e)
 {
-    CLEANUP(buf_fini) struct buf output;
+    CLEANUP(buf_fini) struct buf output = {0};
     struct service *s = c->service;
     json_auto_t *v = NULL;
     int64_t from = 0;
@@ -148,13 +148,25 @@ connection_end(struct connection *n)
     buf_fini(&n->request);
 }
 
+static bool
+listen_at(int fd, const struct sockaddr_un *sun)
+{
+    mode_t mask;
+    int rc;
+
+    if (fd < 0 || (unlink(sun->sun_path) != 0 && errno != ENOENT)) {
+        return false;
+    }
+    mask = umask(0177);
+    rc = bind(fd, (const struct sockaddr *)sun, sizeof *sun);
+    (void)umask(mask);
+    return rc == 0 && listen(fd, CONTROL_CONNECTIONS) == 0;
+}
+
 err_t
 control_open(struct control *c, const char *run_dir, struct service *s, struct error *e)
 {
     struct sockaddr_un sun = {.sun_family = AF_UNIX};
-    CLEANUP(fd_cleanup) int fd = -1;
-    mode_t mask;
-    int rc;
     int n = snprintf(sun.sun_path, sizeof sun.sun_path, "%s/%s", run_dir, CONTROL_NAME);
 
     *c = (struct control){.listener = -1, .service = s};
@@ -164,18 +176,13 @@ control_open(struct control *c, const char *run_dir, struct service *s, struct e
     if (n < 0 || (size_t)n >= sizeof sun.sun_path) {
         return error_set(e, ERR_INVALID, "the path %s is too long for a socket", run_dir);
     }
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0 || (unlink(sun.sun_path) != 0 && errno != ENOENT)) {
-        return error_errno(e, ERR_IO, errno, "cannot listen on %s", sun.sun_path);
+    c->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (!listen_at(c->listener, &sun)) {
+        err_t code = error_errno(e, ERR_IO, errno, "cannot listen on %s", sun.sun_path);
+
+        fd_cleanup(&c->listener);
+        return code;
     }
-    mask = umask(0177);
-    rc = bind(fd, (const struct sockaddr *)&sun, sizeof sun);
-    (void)umask(mask);
-    if (rc != 0 || listen(fd, CONTROL_CONNECTIONS) != 0) {
-        return error_errno(e, ERR_IO, errno, "cannot listen on %s", sun.sun_path);
-    }
-    c->listener = fd;
-    fd = -1;
     return ERR_OK;
 }
 
@@ -256,31 +263,37 @@ receive(struct control *c, struct connection *n)
     return end != NULL;
 }
 
-static void
-accept_one(struct control *c)
+static bool
+may_call(int fd)
 {
-    CLEANUP(fd_cleanup) int fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC);
     struct ucred peer = {.uid = (uid_t)-1};
     socklen_t size = sizeof peer;
 
-    if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
-        return;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+        return false;
     }
     if (peer.uid != 0) {
         log_warning("refused a call of uid %u (pid %d)", peer.uid, peer.pid);
+    }
+    return peer.uid == 0;
+}
+
+static void
+accept_one(struct control *c)
+{
+    int fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC);
+    struct connection *n = c->connections;
+
+    while (n < c->connections + CONTROL_CONNECTIONS && n->fd >= 0) {
+        n++;
+    }
+    if (fd < 0 || !may_call(fd) || n == c->connections + CONTROL_CONNECTIONS) {
+        fd_cleanup(&fd);
         return;
     }
-    for (size_t i = 0; i < CONTROL_CONNECTIONS; i++) {
-        struct connection *n = &c->connections[i];
-
-        if (n->fd < 0) {
-            n->fd = fd;
-            n->end_ms = clock_mono_ms(&clock_system) + REQUEST_MS;
-            buf_init(&n->request, REQUEST_MAX_BYTES);
-            fd = -1;
-            return;
-        }
-    }
+    n->fd = fd;
+    n->end_ms = clock_mono_ms(&clock_system) + REQUEST_MS;
+    buf_init(&n->request, REQUEST_MAX_BYTES);
 }
 
 bool

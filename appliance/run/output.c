@@ -19,20 +19,19 @@
 
 /* Read and write: with the one the other end never closes, with both no open waits. */
 static err_t
-open_end(int run_fd, int *ret, struct error *e)
+open_end(int run_fd, int *ret_fd, struct error *e)
 {
-    CLEANUP(fd_cleanup)
     int fd = openat(run_fd, OUTPUT_NAME, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
     struct stat st;
 
-    if (fd < 0 || fstat(fd, &st) != 0) {
+    if (fd < 0) {
         return error_errno(e, ERR_IO, errno, "cannot open %s", OUTPUT_NAME);
     }
-    if (!S_ISFIFO(st.st_mode)) {
+    if (fstat(fd, &st) != 0 || !S_ISFIFO(st.st_mode)) {
+        (void)close(fd);
         return error_set(e, ERR_DENIED, "%s is not a FIFO", OUTPUT_NAME);
     }
-    *ret = fd;
-    fd = -1;
+    *ret_fd = fd;
     return ERR_OK;
 }
 

@@ -72,7 +72,7 @@ read_process(const json_t *v, const char *name, struct record_process *ret, stru
 static err_t
 read_record(const json_t *v, const char *boot_id, struct record *r, struct error *e)
 {
-    const char *boot = NULL;
+    const char *boot = "";
     err_t code = json_is_object(v) ? json_get_str(v, "boot", &boot, e)
                                    : error_set(e, ERR_SYNTAX, "not a JSON object");
 

@@ -9,7 +9,6 @@
 #include "store/store.h"
 
 #define STORE_MAGIC          0x4c6b7374u
-#define STORE_DB_NAME        "lockstep.db"
 #define STORE_APPLICATION_ID 1280004948
 #define STORE_KEPT_COMMITS   200 /* newest ones whose content is kept */
 #define STORE_FULL_EVERY     64  /* revisions from one full index to the next */

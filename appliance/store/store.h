@@ -8,6 +8,8 @@
 #include "model/commit.h"
 #include "model/snapshot.h"
 
+#define STORE_DB_NAME "lockstep.db"
+
 struct store;
 
 /* Opens or, when the directory holds neither database nor key, makes it: first commit
@@ -76,8 +78,7 @@ MUST_USE err_t store_draft_put(struct store *s, const struct draft_row *row, str
 MUST_USE err_t
 store_draft_remove(struct store *s, enum kind kind, const char *id, struct error *e);
 MUST_USE err_t store_draft_clear(struct store *s, struct error *e);
-/* One transaction: the rows of drop leave (kind and id count), those of put come in place of
- * what was there, with their base. A row must not be in both. */
+/* One transaction: rows of drop leave, rows of put replace theirs, with their base. */
 MUST_USE err_t store_draft_write(
     struct store *s, const struct draft_list *put, const struct draft_list *drop,
     struct error *e);

@@ -32,7 +32,7 @@ check_normal(enum text_type type, const struct buf *normal)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    CLEANUP(buf_fini) struct buf normal;
+    CLEANUP(buf_fini) struct buf normal = {0};
     struct error e = {.code = ERR_OK};
     enum text_type type;
 

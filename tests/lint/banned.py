@@ -91,6 +91,17 @@ def conditional_bodies(path, code, _text):
             yield tree_position(code, line), "#if", "#if in a function body"
 
 
+def unset_cleanups(path, code, _text):
+    """An early return hands what CLEANUP names to its function, whatever is in it."""
+    rule = r"^[^\n]*\bCLEANUP\(\w+\)[^;=\n]*?\b(\w+)(\[[^\]\n]*\])?;"
+    for start, _end, _signature, body in tree.functions(code):
+        for match in re.finditer(rule, body, re.MULTILINE):
+            first = re.search(r"\breturn\b|\b%s\b" % match[1], body[match.end():])
+            if first and first[0] == "return":
+                line = start + body.count("\n", 0, match.start()) + 1
+                yield tree_position(code, line), "CLEANUP", "CLEANUP of a variable not yet set"
+
+
 def tree_position(code, line):
     return sum(len(text) + 1 for text in code.split("\n")[:line - 1])
 
@@ -134,7 +145,7 @@ def strings(path, _code, text):
 
 
 C_RULES = (calls, void_pointers, bit_fields, conditional_bodies, enum_defaults, comments, floats,
-           mutable_state, strings)
+           mutable_state, strings, unset_cleanups)
 
 
 def sql_rules(text):
@@ -192,6 +203,8 @@ BAD = [("appliance/a.c", "x = %s(y);\n" % word, word) for word in sorted(WORDS)]
     ("appliance/model/a.h", "struct a {\n    unsigned b : 3;\n};\n", "bit-field"),
     ("appliance/a.c", "int\nf(void)\n{\n#ifdef X\n    g();\n#endif\n}\n", "#if"),
     ("appliance/a.c", "switch (k) {\ncase K_POOL:\n    break;\ndefault:\n}\n", "default"),
+    ("appliance/a.c", "int\nf(int a)\n{\n    CLEANUP(buf_fini) struct buf b;\n    if (a)\n"
+     "        return 1;\n    buf_init(&b, 1);\n    return 0;\n}\n", "not yet set"),
     ("appliance/a.c", "/* TODO later */\n", "TODO"),
     ("appliance/a.c", "/* old_call(x); */\n", "commented-out"),
     ("appliance/a.c", "    // x = 3;\n", "commented-out"),
@@ -209,6 +222,8 @@ GOOD = [
     ("appliance/a.c", "switch (rc) {\ncase SQLITE_ROW:\n    break;\ndefault:\n    f();\n}\n"),
     ("appliance/a.c", "switch (a) {\ncase K_POOL:\n    f();\n}\nswitch (b) {\ncase 'a':\n"
      "default:\n}\n"),
+    ("appliance/a.c", "int\nf(void)\n{\n    CLEANUP(buf_fini) struct buf b;\n"
+     "    struct x *c CLEANUP(x_fini) = NULL;\n    buf_init(&b, 1);\n    return 0;\n}\n"),
     ("appliance/engine/a.h", "typedef int (*run_fn)(void *ctx, int a);\n"),
     ("appliance/a.c", "/* See TODO(#12): wait for it; then go on. */\n"),
     ("appliance/a.c", "/* The body (if any);\n * then its hash (raw); */\n"),

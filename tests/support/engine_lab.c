@@ -187,7 +187,7 @@ in_vain(void)
 void
 engine_lab_await(struct engine_lab *l, engine_lab_fn fn)
 {
-    int64_t end_ms = clock_mono_ms(&clock_system) + ENGINE_LAB_WAIT_S * 1000;
+    int64_t end_ms = clock_mono_ms(&clock_system) + (int64_t)ENGINE_LAB_WAIT_S * 1000;
     struct waiting w;
 
     waiting_init(&w);
@@ -216,7 +216,7 @@ engine_lab_serves_head(struct engine_lab *l)
 json_t *
 engine_lab_task(struct engine_lab *l, int64_t task)
 {
-    struct timespec until = after_ms(ENGINE_LAB_WAIT_S * 1000);
+    struct timespec until = after_ms((int64_t)ENGINE_LAB_WAIT_S * 1000);
     struct waiting w;
 
     waiting_init(&w);

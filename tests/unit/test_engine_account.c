@@ -70,7 +70,7 @@ must_set_up(struct engine_lab *l)
 }
 
 static err_t
-login(struct engine_lab *l, const char *password, const char *client, struct buf *ret_token)
+sign_in(struct engine_lab *l, const char *password, const char *client, struct buf *ret_token)
 {
     struct account_login form = {.name = "maria", .password = password, .client = client};
     struct session session;
@@ -262,7 +262,7 @@ a_session_outlives_a_restart_and_ends_by_logout(void **state)
     struct buf token;
 
     must_set_up(l);
-    assert_int_equal(login(l, PASSWORD, "192.0.2.1", &token), ERR_OK);
+    assert_int_equal(sign_in(l, PASSWORD, "192.0.2.1", &token), ERR_OK);
     engine_lab_close(l);
     engine_lab_start(l);
     assert_int_equal(session(l, &token), ERR_OK);
@@ -282,7 +282,7 @@ the_last_use_is_stored_now_and_then(void **state)
     int64_t idle_ms = l->tunables.session_idle_ms;
 
     must_set_up(l);
-    assert_int_equal(login(l, PASSWORD, "192.0.2.1", &token), ERR_OK);
+    assert_int_equal(sign_in(l, PASSWORD, "192.0.2.1", &token), ERR_OK);
     l->wall_shift_ms = idle_ms - 60000;
     assert_int_equal(session(l, &token), ERR_OK);
     engine_lab_close(l);
@@ -303,8 +303,8 @@ sessions_end_when_the_password_changes(void **state)
     struct buf second;
 
     must_set_up(l);
-    assert_int_equal(login(l, PASSWORD, "192.0.2.1", &first), ERR_OK);
-    assert_int_equal(login(l, PASSWORD, "192.0.2.1", &second), ERR_OK);
+    assert_int_equal(sign_in(l, PASSWORD, "192.0.2.1", &first), ERR_OK);
+    assert_int_equal(sign_in(l, PASSWORD, "192.0.2.1", &second), ERR_OK);
     assert_int_equal(write_admin(l, "maria", json_pack("{s:s}", "note", "on call")), ERR_OK);
     assert_int_equal(session(l, &first), ERR_OK);
     assert_int_equal(write_admin(l, "maria", json_pack("{s:s}", "password", OTHER)), ERR_OK);
@@ -315,9 +315,9 @@ sessions_end_when_the_password_changes(void **state)
     assert_int_equal(session(l, &first), ERR_DENIED);
     buf_fini(&first);
     buf_fini(&second);
-    assert_int_equal(login(l, PASSWORD, "192.0.2.1", &first), ERR_DENIED);
+    assert_int_equal(sign_in(l, PASSWORD, "192.0.2.1", &first), ERR_DENIED);
     buf_fini(&first);
-    assert_int_equal(login(l, OTHER, "192.0.2.1", &first), ERR_OK);
+    assert_int_equal(sign_in(l, OTHER, "192.0.2.1", &first), ERR_OK);
     assert_int_equal(session(l, &first), ERR_OK);
     buf_fini(&first);
 }
@@ -329,7 +329,7 @@ sessions_end_with_the_name_and_with_the_administrator(void **state)
     struct buf token;
 
     must_set_up(l);
-    assert_int_equal(login(l, PASSWORD, "192.0.2.1", &token), ERR_OK);
+    assert_int_equal(sign_in(l, PASSWORD, "192.0.2.1", &token), ERR_OK);
     assert_int_equal(write_admin(l, "maria", json_pack("{s:s}", "name", "eva")), ERR_OK);
     assert_int_equal(session(l, &token), ERR_DENIED);
     assert_int_equal(write_admin(l, "eva", json_pack("{s:s}", "name", "maria")), ERR_OK);
@@ -361,7 +361,7 @@ bad_tries_slow_down_one_client_only(void **state)
 
     must_set_up(l);
     for (int i = 0; i < 5; i++) {
-        assert_int_equal(login(l, OTHER, "192.0.2.1", &token), ERR_DENIED);
+        assert_int_equal(sign_in(l, OTHER, "192.0.2.1", &token), ERR_DENIED);
         buf_fini(&token);
     }
     buf_init(&token, 256);
@@ -369,7 +369,7 @@ bad_tries_slow_down_one_client_only(void **state)
         account_login(l->en, &form, &token, &opened, &retry_s, &l->error), ERR_BUSY);
     assert_int_equal(retry_s, 1);
     buf_fini(&token);
-    assert_int_equal(login(l, PASSWORD, "192.0.2.2", &token), ERR_OK);
+    assert_int_equal(sign_in(l, PASSWORD, "192.0.2.2", &token), ERR_OK);
     buf_fini(&token);
 }
 

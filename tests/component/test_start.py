@@ -1,0 +1,128 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a start does with a data directory that is not as it was left: HAProxy serves on, and
+nothing is made anew in the place of what was lost."""
+import http.client
+import os
+import shutil
+import sqlite3
+import subprocess
+import unittest
+
+import node
+from backend import Backend
+
+
+class Start(unittest.TestCase):
+    def setUp(self):
+        self.backend = Backend("one")
+        self.addCleanup(self.backend.close)
+        self.node = node.Node().set_up()
+        self.addCleanup(self.node.close)
+        self.node.api.expect(200, "POST", "/api/v1/publish",
+                             {"url": "http://app.test", "to": [self.backend.target]})
+        self.assertEqual(self.node.api.apply()["state"], "ok")
+        self.data = os.path.join(self.node.state, "data")
+
+    def serves(self):
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", 80, timeout=5)
+            connection.request("GET", "/", headers={"Host": "app.test"})
+            return connection.getresponse().status == 200
+        except OSError:
+            return False
+
+    def files(self):
+        """All but SQLite's working files, which come and go with each look at the database."""
+        found = {}
+        for name in os.listdir(self.data):
+            if name.endswith(("-wal", "-shm")):
+                continue
+            with open(os.path.join(self.data, name), "rb") as file:
+                found[name] = file.read()
+        return found
+
+    def starts_without_daemon(self, reason):
+        """HAProxy serves, lockstepd says why it does not, and writes nothing."""
+        before = self.files()
+        config = self.node.config()
+        self.node.start()
+        node.wait_for(self.serves, "HAProxy serves")
+        node.wait_for(lambda: reason in self.node.log(), "the log says: " + reason)
+        self.assertTrue(self.serves())
+        self.assertEqual(self.files(), before)
+        self.assertEqual(self.node.config(), config)
+
+    def test_an_orderly_restart_serves_the_same(self):
+        head = self.node.api.get("/api/v1/status")["head"]
+        self.node.stop()
+        self.node.start()
+        self.node.wait_ready()
+        self.assertEqual(self.node.api.get("/api/v1/status")["head"], head)
+        self.assertTrue(self.serves())
+
+    def test_after_a_power_cut_everything_is_back(self):
+        head = self.node.api.get("/api/v1/status")["head"]
+        self.node.kill()
+        self.node.start()
+        self.node.wait_ready()
+        self.assertEqual(self.node.api.get("/api/v1/status")["head"], head)
+        self.assertTrue(self.serves())
+
+    def test_a_lost_data_directory_is_not_a_first_start(self):
+        self.node.stop()
+        shutil.rmtree(self.data)
+        os.mkdir(self.data, 0o700)
+        os.chown(self.data, node.UID, node.UID)
+        self.starts_without_daemon("holds no database")
+
+    def test_a_lost_database_is_not_a_first_start(self):
+        self.node.stop()
+        for name in os.listdir(self.data):
+            if name.startswith("lockstep.db"):
+                os.unlink(os.path.join(self.data, name))
+        self.starts_without_daemon("no database")
+
+    def test_a_lost_key_is_named(self):
+        self.node.stop()
+        os.unlink(os.path.join(self.data, "seal.key"))
+        self.starts_without_daemon("seal.key")
+
+    def test_a_damaged_database_is_left_alone(self):
+        self.node.stop()
+        with open(os.path.join(self.data, "lockstep.db"), "r+b") as file:
+            file.seek(4096)
+            file.write(b"\xa5" * 20000)
+        self.starts_without_daemon("damaged")
+
+    def test_a_database_of_a_newer_release_is_left_alone(self):
+        self.node.stop()
+        database = sqlite3.connect(os.path.join(self.data, "lockstep.db"))
+        database.execute("PRAGMA journal_mode=DELETE")
+        database.execute("PRAGMA user_version=9999")
+        database.close()
+        self.starts_without_daemon("newer")
+
+    def test_verify_offline_finds_what_was_changed_by_hand(self):
+        self.node.stop()
+        command = [os.path.join(node.BUILD, "lockstepd"), "--state-dir", self.node.state,
+                   "--verify"]
+        good = subprocess.run(command, capture_output=True, text=True, check=False)
+        self.assertEqual(good.returncode, 0, good)
+        database = sqlite3.connect(os.path.join(self.data, "lockstep.db"))
+        database.execute("PRAGMA writable_schema=ON")
+        database.execute("DELETE FROM sqlite_master WHERE type='trigger'")
+        database.commit()
+        database.close()
+        database = sqlite3.connect(os.path.join(self.data, "lockstep.db"))
+        database.execute("UPDATE commit_log SET summary='nothing happened' WHERE rev=2")
+        database.commit()
+        database.close()
+        bad = subprocess.run(command, capture_output=True, text=True, check=False)
+        self.assertEqual(bad.returncode, 1, bad)
+        self.assertIn("2", bad.stdout + bad.stderr)
+
+
+if __name__ == "__main__":
+    node.private_network()
+    unittest.main(verbosity=2)
