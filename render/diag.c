@@ -339,18 +339,23 @@ origin_of(const struct rendered *r, const struct message *m)
 static void
 clean(struct span s, char out[MESSAGE_MAX_BYTES + 1])
 {
-    size_t len = s.len < MESSAGE_MAX_BYTES ? s.len : MESSAGE_MAX_BYTES;
-    bool utf8 = utf8_valid(s.s, len);
     size_t n = 0;
 
-    for (size_t i = 0; i < len; i++) {
-        unsigned char c = (unsigned char)s.s[i];
-        char plain = c < ' ' || c == 0x7f ? ' ' : (char)c;
+    while (s.len > 0) {
+        uint32_t c = '?';
+        size_t bytes = utf8_decode(s.s, s.len, &c);
+        bool control = c < ' ' || (c >= 0x7f && c <= 0x9f);
+        const char *put = control ? " " : bytes == 0 ? "?" : s.s;
+        size_t put_bytes = control || bytes == 0 ? 1 : bytes;
 
-        plain = c >= 0x80 && !utf8 ? '?' : plain;
-        if (plain != ' ' || (n > 0 && out[n - 1] != ' ')) {
-            out[n++] = plain;
+        if (n + put_bytes > MESSAGE_MAX_BYTES) {
+            break;
         }
+        if (*put != ' ' || (n > 0 && out[n - 1] != ' ')) {
+            memcpy(out + n, put, put_bytes);
+            n += put_bytes;
+        }
+        s = skip_bytes(s, bytes == 0 ? 1 : bytes);
     }
     out[n] = '\0';
 }

@@ -25,16 +25,15 @@ named_in(const char *path, const char *name)
 
     buf_init(&text, SPEC_MAX_BYTES);
     return file_read_at(AT_FDCWD, path, &text, &e) == ERR_OK &&
-        strcmp(buf_str(&text), name) == 0 && unlink(path) == 0;
+           strcmp(buf_str(&text), name) == 0 && unlink(path) == 0;
 }
 
 void
 crashpoint(const char *name)
 {
     ASSERT(pthread_mutex_lock(&armed_lock) == 0);
-    if (armed_name != NULL &&
-        (armed_name[0] == '@' ? named_in(armed_name + 1, name)
-                              : strcmp(armed_name, name) == 0)) {
+    if (armed_name != NULL && (armed_name[0] == '@' ? named_in(armed_name + 1, name)
+                                                    : strcmp(armed_name, name) == 0)) {
         /* Not abort(): a core dump would take its time, as the power failure does not. */
         (void)kill(getpid(), SIGKILL);
     }

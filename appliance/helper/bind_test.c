@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -129,12 +130,11 @@ parse_binds(const json_t *request, struct trial *t, struct error *e)
 /* As HAProxy would, but without SO_REUSEPORT, which shares a port instead of refusing it.
  * Only listen(2) tells when another socket may be bound to the same port and not listen. */
 static int
-try_bind(const struct target *t)
+bind_and_listen(int fd, const struct target *t)
 {
-    CLEANUP(fd_cleanup) int fd = socket(t->sa.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int on = 1;
 
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) {
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) {
         return errno;
     }
     if (t->sa.any.sa_family == AF_INET6 &&
@@ -142,6 +142,21 @@ try_bind(const struct target *t)
         return errno;
     }
     return bind(fd, &t->sa.any, t->sa_bytes) == 0 && listen(fd, 1) == 0 ? 0 : errno;
+}
+
+/* 0 or an errno value. */
+static int
+try_bind(const struct target *t)
+{
+    int fd = socket(t->sa.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int rc;
+
+    if (fd < 0) {
+        return errno;
+    }
+    rc = bind_and_listen(fd, t);
+    (void)close(fd);
+    return rc;
 }
 
 static void

@@ -41,8 +41,8 @@ listing_next(struct listing *l)
 
     do {
         errno = 0;
-        /* glibc: two threads must only not share one stream.
-         * NOLINTNEXTLINE(concurrency-mt-unsafe) */
+        /* glibc: two threads must only not share one stream. */
+        /* cppcheck-suppress readdirCalled ; NOLINTNEXTLINE(concurrency-mt-unsafe) */
         entry = readdir(l->dir);
     } while (entry != NULL &&
              (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));

@@ -84,7 +84,6 @@ read_description(struct load *l, struct error *e)
 {
     CLEANUP(buf_fini) struct buf text;
     CLEANUP(fd_cleanup) int fd = -1;
-    char name[GENERATION_NAME_BYTES];
     int64_t n = 0;
     err_t code = generation_link(l->c->generation_fd, "current", &n, e);
 
@@ -93,6 +92,8 @@ read_description(struct load *l, struct error *e)
         code = error_set(e, ERR_NOT_FOUND, "no generation is installed");
     }
     if (code == ERR_OK) {
+        char name[GENERATION_NAME_BYTES];
+
         generation_name(n, name);
         code = file_open_dir_at(l->c->generation_fd, name, &fd, e);
     }

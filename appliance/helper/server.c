@@ -44,7 +44,7 @@ static const struct verb {
 static err_t
 run_verb(struct helper_context *c, const json_t *request, json_t *answer, struct error *e)
 {
-    const char *name = NULL;
+    const char *name = "";
     err_t code = json_is_object(request) ? json_get_str(request, "verb", &name, e)
                                          : error_set(e, ERR_SYNTAX, "not a JSON object");
 
@@ -71,26 +71,34 @@ put_refusal(const struct error *e, struct buf *answer)
     buf_putc(answer, '\n');
 }
 
-void
-helper_answer(struct helper_context *c, const char *request, size_t bytes, struct buf *answer)
+static err_t
+answer_of(
+    struct helper_context *c, const char *request, size_t bytes, struct buf *answer,
+    struct error *e)
 {
     json_auto_t *parsed = NULL;
     json_auto_t *result = json_object();
-    struct error e = {.code = ERR_OK};
-    err_t code;
+    err_t code = json_parse(request, bytes, &parsed, e);
 
     ASSERT(result != NULL);
-    code = json_parse(request, bytes, &parsed, &e);
     if (code == ERR_OK) {
-        code = run_verb(c, parsed, result, &e);
-    }
-    if (code == ERR_OK) {
-        ASSERT(json_object_set_new(result, "ok", json_true()) == 0);
-        json_canonical(result, answer);
-        buf_putc(answer, '\n');
-        code = buf_status(answer, &e);
+        code = run_verb(c, parsed, result, e);
     }
     if (code != ERR_OK) {
+        return code;
+    }
+    ASSERT(json_object_set_new(result, "ok", json_true()) == 0);
+    json_canonical(result, answer);
+    buf_putc(answer, '\n');
+    return buf_status(answer, e);
+}
+
+void
+helper_answer(struct helper_context *c, const char *request, size_t bytes, struct buf *answer)
+{
+    struct error e = {.code = ERR_OK};
+
+    if (answer_of(c, request, bytes, answer, &e) != ERR_OK) {
         buf_reset(answer);
         put_refusal(&e, answer);
     }

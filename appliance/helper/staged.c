@@ -232,10 +232,10 @@ static err_t
 copy_bytes(int from, int to, const char *name, int64_t *left_bytes, struct error *e)
 {
     char chunk[COPY_BYTES];
-    ssize_t n;
 
     for (;;) {
-        n = read(from, chunk, sizeof chunk);
+        ssize_t n = read(from, chunk, sizeof chunk);
+
         if (n == 0) {
             return ERR_OK;
         }
@@ -323,14 +323,14 @@ file_equal(int a_fd, int b_fd, const char *name, bool *ret, struct error *e)
     char x[COPY_BYTES / 2];
     char y[COPY_BYTES / 2];
     ssize_t n;
-    ssize_t m;
 
     if (a < 0 || b < 0) {
         return error_errno(e, ERR_IO, errno, "cannot open %s", name);
     }
     do {
+        ssize_t m = read_chunk(b, y, sizeof y);
+
         n = read_chunk(a, x, sizeof x);
-        m = read_chunk(b, y, sizeof y);
         if (n < 0 || m < 0) {
             return error_errno(e, ERR_IO, errno, "cannot read %s", name);
         }

@@ -105,6 +105,8 @@ on_completed(
     (void)why;
     if (r != NULL) {
         connection_enter(&h->connections, r->connection, CONNECTION_IDLE, http_now_ms(h));
+        /* A connection that broke while it was suspended ends without another call. */
+        r->suspended = false;
         request_free(r);
         *request = NULL;
     }
@@ -169,9 +171,9 @@ on_pulse(void *ctx)
 {
     struct http *h = ctx;
 
-    connections_scan(&h->connections, http_now_ms(h));
-    streams_tick(h);
     wait_scan(h, false);
+    streams_tick(h);
+    connections_scan(&h->connections, http_now_ms(h));
 }
 
 /* ---- open and close ---- */

@@ -4,21 +4,22 @@
 #ifndef LOCKSTEP_MODEL_SCHEMA_H
 #define LOCKSTEP_MODEL_SCHEMA_H
 
-#include "schema_gen.h" /* enum kind, enum text_type, KIND_COUNT, TEXT_TYPE_COUNT */
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "schema_gen.h" /* enum kind, enum text_type, KIND_COUNT, TEXT_TYPE_COUNT */
+
 #define SCHEMA_VERSION 1
 
 enum scope { SCOPE_SHARED, SCOPE_LOCAL };
+
 enum field_type { FT_BOOL, FT_INT, FT_TEXT, FT_ENUM, FT_REF, FT_RECORD };
 
 /* What a change of a field touches. */
-#define EFFECT_NONE 0u
+#define EFFECT_NONE            0u
 #define EFFECT_HAPROXY_RUNTIME 1u /* the admin socket can do it */
-#define EFFECT_HAPROXY_RELOAD 2u
+#define EFFECT_HAPROXY_RELOAD  2u
 
 struct schema_field {
     const char *name;
@@ -34,19 +35,19 @@ struct schema_field {
     bool secret;              /* never leaves through the API */
     bool read_only;           /* set by the product, refused from callers */
     unsigned effect;
-    int64_t min, max;         /* FT_INT: value; FT_TEXT: length in bytes */
+    int64_t min, max; /* FT_INT: value; FT_TEXT: length in bytes */
     uint32_t min_items, max_items;
-    int64_t default_int;      /* FT_INT, FT_BOOL (0/1), FT_ENUM (index); lists default to
-                                 default_text parsed as JSON */
-    const char *default_text; /* FT_TEXT; for lists a JSON array; NULL = none */
+    int64_t default_int;       /* FT_INT, FT_BOOL (0/1), FT_ENUM (index); lists default to
+                                  default_text parsed as JSON */
+    const char *default_text;  /* FT_TEXT; for lists a JSON array; NULL = none */
     const char *const *values; /* FT_ENUM */
     uint32_t value_count;
-    enum kind ref_kind;               /* FT_REF */
+    enum kind ref_kind;                /* FT_REF */
     const struct schema_field *fields; /* FT_RECORD */
     uint32_t field_count;
-    int when_field;        /* index in the same object of an enum or bool field, or -1 */
-    uint64_t when_values;  /* bit set of its values for which this field has meaning */
-    const char *haproxy;   /* HAProxy's keyword, or NULL */
+    int when_field;       /* index in the same object of an enum or bool field, or -1 */
+    uint64_t when_values; /* bit set of its values for which this field has meaning */
+    const char *haproxy;  /* HAProxy's keyword, or NULL */
 };
 
 struct schema_kind {
@@ -55,8 +56,8 @@ struct schema_kind {
     const char *title;
     const char *help;
     enum scope scope;
-    bool singleton;     /* id and name are the kind's name; always there */
-    bool direct;        /* an edit commits at once instead of going to the draft */
+    bool singleton; /* id and name are the kind's name; always there */
+    bool direct;    /* an edit commits at once instead of going to the draft */
     bool has_secret;
     const struct schema_field *fields; /* field 0 is always "name" (FT_TEXT) */
     uint32_t field_count;

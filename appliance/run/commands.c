@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/commands.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,14 +8,10 @@
 
 /* What the helper may do beyond an ordinary root without capabilities, by verb. Owner and
  * group of what it writes need none: it runs as uid 0 and with the group's gid. */
-static const struct {
-    const char *capability;
-    const char *verb;
-    const char *why;
-} helper_capabilities[] = {
-    {"dac_read_search", "stage", "<state_dir>/stage is open to lockstepd only"},
-    {"net_bind_service", "bind-test", "ports below 1024"},
-    {"sys_ptrace", "bind-test", "/proc/PID/fd of the process that holds a port"},
+static const char *const helper_capabilities[] = {
+    "dac_read_search",  /* stage: <state_dir>/stage is open to lockstepd only */
+    "net_bind_service", /* bind-test: ports below 1024 */
+    "sys_ptrace",       /* bind-test: /proc/PID/fd of the process that holds a port */
 };
 
 static void
@@ -27,22 +22,26 @@ add(struct commands_argv *a, const char *item)
     a->items[a->count] = NULL;
 }
 
-static void addf(struct commands_argv *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
+/* Items that are put together stand in the text. */
 static void
-addf(struct commands_argv *a, const char *fmt, ...)
+add_made(struct commands_argv *a, const char *first, const char *second)
 {
     char *at = a->text + a->text_len;
     size_t room = sizeof a->text - a->text_len;
-    va_list ap;
-    int n;
+    int n = snprintf(at, room, "%s%s", first, second);
 
-    va_start(ap, fmt);
-    n = vsnprintf(at, room, fmt, ap);
-    va_end(ap);
     ASSERT(n >= 0 && (size_t)n < room);
     a->text_len += (size_t)n + 1;
     add(a, at);
+}
+
+static void
+add_number(struct commands_argv *a, const char *prefix, unsigned number)
+{
+    char text[16];
+
+    (void)snprintf(text, sizeof text, "%u", number);
+    add_made(a, prefix, text);
 }
 
 static void
@@ -57,17 +56,16 @@ add_option(struct commands_argv *a, const char *name, const char *value)
 static void
 add_bounding_set(struct commands_argv *a)
 {
-    char list[256] = "--bounding-set=-all";
+    char list[256] = "-all";
     size_t len = strlen(list);
 
     for (size_t i = 0; i < ARRAY_LEN(helper_capabilities); i++) {
-        int n =
-            snprintf(list + len, sizeof list - len, ",+%s", helper_capabilities[i].capability);
+        int n = snprintf(list + len, sizeof list - len, ",+%s", helper_capabilities[i]);
 
         ASSERT(n > 0 && (size_t)n < sizeof list - len);
         len += (size_t)n;
     }
-    addf(a, "%s", list);
+    add_made(a, "--bounding-set=", list);
 }
 
 void
@@ -75,7 +73,7 @@ commands_helper(const struct run_options *o, struct commands_argv *ret)
 {
     *ret = (struct commands_argv){.count = 0};
     add(ret, SETPRIV);
-    addf(ret, "--regid=%u", o->gid);
+    add_number(ret, "--regid=", o->gid);
     add(ret, "--clear-groups");
     add(ret, "--no-new-privs");
     add(ret, "--inh-caps=-all");
@@ -86,9 +84,9 @@ commands_helper(const struct run_options *o, struct commands_argv *ret)
     add_option(ret, "--haproxy", o->haproxy);
     add_option(ret, "--tunables", o->tunables_path);
     add(ret, "--uid");
-    addf(ret, "%u", o->uid);
+    add_number(ret, "", o->uid);
     add(ret, "--gid");
-    addf(ret, "%u", o->gid);
+    add_number(ret, "", o->gid);
 }
 
 void
@@ -96,8 +94,8 @@ commands_daemon(const struct run_options *o, struct commands_argv *ret)
 {
     *ret = (struct commands_argv){.count = 0};
     add(ret, SETPRIV);
-    addf(ret, "--reuid=%u", o->uid);
-    addf(ret, "--regid=%u", o->gid);
+    add_number(ret, "--reuid=", o->uid);
+    add_number(ret, "--regid=", o->gid);
     add(ret, "--clear-groups");
     add(ret, "--no-new-privs");
     add(ret, "--inh-caps=-all");

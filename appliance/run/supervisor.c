@@ -244,7 +244,6 @@ reap(struct supervisor *s)
     for (;;) {
         siginfo_t info = {.si_pid = 0};
         struct child *c;
-        char how[64];
 
         /* Looked at first: until it is reaped, its group cannot be another one's. */
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) {
@@ -256,6 +255,8 @@ reap(struct supervisor *s)
         }
         (void)waitpid(info.si_pid, NULL, 0);
         if (c != NULL) {
+            char how[64];
+
             describe(&info, how, sizeof how);
             ended(s, c, how);
             changed = true;
@@ -322,13 +323,10 @@ static bool
 serve_fds(struct supervisor *s, const struct pollfd *fds)
 {
     struct child *const adopted[] = {&s->haproxy.child, &s->helper, &s->daemon};
-    bool changed = false;
+    bool changed = fds[POLL_SIGNAL].revents != 0 && take_signals(s);
 
     if (fds[POLL_OUTPUT].revents != 0) {
         output_read(&s->haproxy.output);
-    }
-    if (fds[POLL_SIGNAL].revents != 0) {
-        changed = take_signals(s);
     }
     for (size_t i = 0; i < ARRAY_LEN(adopted); i++) {
         if (fds[POLL_HAPROXY + i].revents != 0 && adopted[i]->pidfd >= 0) {
@@ -346,8 +344,7 @@ loop(struct supervisor *s, struct error *e)
     bool changed = true;
 
     while (!s->ending || !end_next(s)) {
-        changed = tick(s) || changed;
-        if (changed) {
+        if (tick(s) || changed) {
             write_record(s);
         }
         fill_fds(s, fds);

@@ -532,8 +532,8 @@ void
 fake_stop(struct fake_node *f)
 {
     fd_cleanup(&f->stop_fds[1]);
-    mailbox_close(f->helper_thread);
-    mailbox_close(f->haproxy_thread);
+    mailbox_close(TAKE(f->helper_thread));
+    mailbox_close(TAKE(f->haproxy_thread));
     fd_cleanup(&f->stop_fds[0]);
     fd_cleanup(&f->helper_fd);
     fd_cleanup(&f->admin_fd);

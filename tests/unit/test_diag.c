@@ -271,6 +271,9 @@ foreign_bytes_do_not_get_through(void **state)
         &(struct problem){SEVERITY_ERROR, .message = "a ? b"});
     means(
         l, "[ALERT] (1) : \xc3\xbc", &(struct problem){SEVERITY_ERROR, .message = "\xc3\xbc"});
+    means(
+        l, "[ALERT] (1) : \xc3\xbc \xc2\x85\xc3",
+        &(struct problem){SEVERITY_ERROR, .message = "\xc3\xbc ?"});
     means(l, "[ALERT] (1) : \x02x", &(struct problem){SEVERITY_ERROR, .message = "x"});
     memset(output, 'x', sizeof output - 1);
     output[sizeof output - 1] = '\0';

@@ -543,6 +543,9 @@ calls_of_another_form_are_refused(void **state)
     asked(
         &n, "{\"verb\":\"stop\",\"service\":\"haproxy\",\"output_from\":1}",
         "\"code\":\"syntax\"");
+    asked(
+        &n, "{\"verb\":\"status\",\"service\":\"haproxy\",\"output_from\":-1}",
+        "\"code\":\"invalid\"");
     n.control.closing = true;
     asked(&n, CALL("start"), "\"code\":\"busy\"");
     asked(&n, CALL("status"), "\"ok\":true");

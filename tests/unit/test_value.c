@@ -502,6 +502,7 @@ values_are_equal_by_content(void **state)
     assert_false(value_equal(&number, &one, &null));
     assert_false(value_equal(&number, &null, &one));
     assert_true(value_equal(&number, &null, &null));
+    assert_false(value_equal(&number, &null, &(struct value){.u.i = 0}));
     assert_true(value_equal(&words, &(struct value){.count = 0}, &(struct value){.count = 0}));
     assert_true(value_equal(
         &words, &(struct value){.count = 2, .u.items = ab},
