@@ -387,14 +387,14 @@ remove_one(struct walk *w, int dir_fd, const char *name, const char *path, struc
     return walk_push(w, dir_fd, name, path, e);
 }
 
-err_t
-file_remove_tree_at(int dir_fd, const char *path, struct error *e)
+/* Until only the first keep directories of w are left, and the last of them is empty. */
+static err_t
+walk_empty(struct walk *w, int dir_fd, int keep, const char *path, struct error *e)
 {
-    CLEANUP(walk_cleanup) struct walk w = {.depth = 0};
-    err_t code = remove_one(&w, dir_fd, path, path, e);
+    err_t code = ERR_OK;
 
-    while (code == ERR_OK && w.depth > 0) {
-        DIR *top = w.dirs[w.depth - 1];
+    while (code == ERR_OK && w->depth > 0) {
+        DIR *top = w->dirs[w->depth - 1];
         const struct dirent *d;
 
         errno = 0;
@@ -403,13 +403,33 @@ file_remove_tree_at(int dir_fd, const char *path, struct error *e)
         d = readdir(top);
         if (d == NULL && errno != 0) {
             code = fail(e, "remove", path);
+        } else if (d == NULL && w->depth == keep) {
+            return ERR_OK;
         } else if (d == NULL) {
-            code = walk_pop(&w, dir_fd, path, e);
+            code = walk_pop(w, dir_fd, path, e);
         } else if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0) {
-            code = remove_one(&w, dirfd(top), d->d_name, path, e);
+            code = remove_one(w, dirfd(top), d->d_name, path, e);
         }
     }
     return code;
+}
+
+err_t
+file_remove_tree_at(int dir_fd, const char *path, struct error *e)
+{
+    CLEANUP(walk_cleanup) struct walk w = {.depth = 0};
+    err_t code = remove_one(&w, dir_fd, path, path, e);
+
+    return code == ERR_OK ? walk_empty(&w, dir_fd, 0, path, e) : code;
+}
+
+err_t
+file_empty_dir_at(int dir_fd, const char *path, struct error *e)
+{
+    CLEANUP(walk_cleanup) struct walk w = {.depth = 0};
+    err_t code = walk_push(&w, dir_fd, path, path, e);
+
+    return code == ERR_OK ? walk_empty(&w, dir_fd, 1, path, e) : code;
 }
 
 err_t

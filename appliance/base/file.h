@@ -28,6 +28,8 @@ MUST_USE err_t file_mkdir_at(int dir_fd, const char *path, mode_t mode, struct e
 /* Removes a tree of directories and files, never following links. Absent = success. Depth
  * at most 8. */
 MUST_USE err_t file_remove_tree_at(int dir_fd, const char *path, struct error *e);
+/* The same with all that the directory holds; it stays itself. */
+MUST_USE err_t file_empty_dir_at(int dir_fd, const char *path, struct error *e);
 /* Opens a directory O_DIRECTORY|O_NOFOLLOW|O_CLOEXEC. */
 MUST_USE err_t file_open_dir_at(int dir_fd, const char *path, int *ret_fd, struct error *e);
 /* Atomic switch of a symbolic link to target (a name), with fsync of the directory. */

@@ -16,6 +16,7 @@
     X(verify_ms, 5000, 100, 60000)         /* until every listener answers */                  \
     X(bind_test_ms, 5000, 100, 60000)                                                          \
     X(helper_ms, 90000, 100, 600000)    /* one call of the helper */                           \
+    X(helper_wait_ms, 5000, 0, 60000)   /* for a helper that is being restarted */             \
     X(socket_ms, 2000, 50, 60000)       /* one command on the admin socket */                  \
     X(status_round_ms, 2000, 50, 60000) /* how often HAProxy is looked at */                   \
     X(follow_first_ms, 1000, 10, 60000) /* back-off of making HAProxy follow the head */       \

@@ -211,6 +211,10 @@ open_on_engine(struct engine *en, void *ctx, struct error *e)
         code = store_open(en->data_dir, config->node_name, config->clock, &en->store, e);
     }
     if (code == ERR_OK) {
+        /* A daemon that was killed leaves files there, also private keys. */
+        code = file_empty_dir_at(AT_FDCWD, en->stage_dir, e);
+    }
+    if (code == ERR_OK) {
         code = store_load(en->store, &en->live, e);
     }
     if (code == ERR_OK) {
@@ -263,7 +267,8 @@ engine_new(const struct engine_config *config)
     en->admin_socket = engine_path(config->run_dir, "haproxy.sock");
     en->probe_socket = engine_path(config->run_dir, "probe.sock");
     en->helper_socket = engine_path(config->run_dir, "helper.sock");
-    en->helper = (struct helper){en->helper_socket, config->tunables->helper_ms};
+    en->helper = (struct helper){
+        en->helper_socket, config->tunables->helper_ms, config->tunables->helper_wait_ms};
     lock_init(&en->lock);
     lock_init(&en->look_lock);
     lock_init(&en->check_lock);

@@ -276,20 +276,21 @@ test_binds(
 {
     CLEANUP(arena_cleanup) struct arena *arena = arena_new(ANSWER_BYTES);
     struct helper_bind *asked = xcalloc(count, sizeof *asked);
-    struct helper_bind_failure *failures = NULL;
-    size_t failure_count = 0;
+    struct helper_bind_result result = {NULL, 0};
     err_t code;
 
     for (size_t i = 0; i < count; i++) {
         asked[i] = (struct helper_bind){binds[i].address, binds[i].port};
     }
-    code = helper_bind_test(&en->helper, asked, count, arena, &failures, &failure_count, e);
+    code = helper_bind_test(&en->helper, asked, count, arena, &result, e);
     free(asked);
-    if (code != ERR_OK || failure_count == 0) {
+    if (code != ERR_OK || result.count == 0) {
         return code;
     }
-    for (size_t i = 0; i < failure_count; i++) {
-        add_failure(&failures[i], listener_of(binds, count, &failures[i]), p);
+    for (size_t i = 0; i < result.count; i++) {
+        const struct helper_bind_failure *f = &result.failures[i];
+
+        add_failure(f, listener_of(binds, count, f), p);
     }
     return error_set(e, ERR_INVALID, "%s", edit_first_error(p));
 }

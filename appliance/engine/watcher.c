@@ -106,7 +106,7 @@ look_at_old_workers(struct engine *en, struct engine_status *s)
 {
     CLEANUP(arena_cleanup) struct arena *arena = arena_new(ANSWER_BYTES);
     /* It may be busy with a check: then the number stays as it was. */
-    struct helper hasty = {en->helper_socket, en->config->tunables->socket_ms};
+    struct helper hasty = {en->helper_socket, en->config->tunables->socket_ms, 0};
     struct helper_status status;
     struct error unused;
 

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "helper/client.h"
 
+#include <poll.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/probe.h"
 #include "helper/protocol.h"
+
+#define LOOK_INTERVAL_MS 20
 
 static err_t
 code_of_name(const char *name)
@@ -47,6 +51,23 @@ bad_answer(struct error *e)
     return error_wrap(e, "answer of lockstep-helper");
 }
 
+/* As long as it is unavailable it has not read the request, so that may be sent again. */
+static err_t
+converse(const struct helper *h, const struct buf *line, struct buf *ret, struct error *e)
+{
+    int64_t end_ms = clock_mono_ms(&clock_system) + h->wait_ms;
+    err_t code = probe_unix(h->socket_path, line->data, line->len, h->deadline_ms, ret, e);
+
+    while (code == ERR_UNAVAILABLE && clock_mono_ms(&clock_system) < end_ms) {
+        (void)poll(NULL, 0, LOOK_INTERVAL_MS);
+        code = probe_unix(h->socket_path, line->data, line->len, h->deadline_ms, ret, e);
+    }
+    if (code == ERR_OK && ret->len == 0) {
+        return error_set(e, ERR_UNAVAILABLE, "lockstep-helper ended during the call");
+    }
+    return code;
+}
+
 /* Takes the request. */
 static err_t
 call(const struct helper *h, json_t *request, json_t **ret, struct error *e)
@@ -65,7 +86,7 @@ call(const struct helper *h, json_t *request, json_t **ret, struct error *e)
     buf_putc(&line, '\n');
     code = buf_status(&line, e);
     if (code == ERR_OK) {
-        code = probe_unix(h->socket_path, line.data, line.len, h->deadline_ms, &text, e);
+        code = converse(h, &line, &text, e);
     }
     if (code != ERR_OK) {
         return code;
@@ -199,7 +220,7 @@ read_failures(
 err_t
 helper_bind_test(
     const struct helper *h, const struct helper_bind *binds, size_t count, struct arena *a,
-    struct helper_bind_failure **ret, size_t *ret_count, struct error *e)
+    struct helper_bind_result *ret, struct error *e)
 {
     json_auto_t *answer = NULL;
     json_t *list = json_array();
@@ -220,7 +241,7 @@ helper_bind_test(
     if (code != ERR_OK) {
         return code;
     }
-    code = read_failures(answer, a, ret, ret_count, e);
+    code = read_failures(answer, a, &ret->failures, &ret->count, e);
     return code == ERR_OK ? ERR_OK : bad_answer(e);
 }
 

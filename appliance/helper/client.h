@@ -13,6 +13,7 @@
 struct helper {
     const char *socket_path;
     int64_t deadline_ms; /* of one call */
+    int64_t wait_ms;     /* before that, for one that is being restarted */
 };
 
 struct helper_check {
@@ -52,9 +53,15 @@ struct helper_status {
 MUST_USE err_t helper_stage(
     const struct helper *h, int64_t generation, struct arena *a, struct helper_check *ret,
     struct error *e);
+
+struct helper_bind_result {
+    struct helper_bind_failure *failures;
+    size_t count;
+};
+
 MUST_USE err_t helper_bind_test(
     const struct helper *h, const struct helper_bind *binds, size_t count, struct arena *a,
-    struct helper_bind_failure **ret, size_t *ret_count, struct error *e);
+    struct helper_bind_result *ret, struct error *e);
 MUST_USE err_t helper_install(const struct helper *h, int64_t generation, struct error *e);
 MUST_USE err_t helper_settle(const struct helper *h, int64_t generation, struct error *e);
 MUST_USE err_t helper_reload(

@@ -198,15 +198,17 @@ static bool
 fall_asleep(struct stream *s)
 {
     struct http *h = s->r->http;
+    bool asleep;
 
     lock_take(&h->stream_lock);
-    s->asleep = !s->woken && !h->streams_closed;
+    asleep = !s->woken && !h->streams_closed;
+    s->asleep = asleep;
     s->woken = false;
-    if (s->asleep) {
+    if (asleep) {
         MHD_suspend_connection(s->r->mhd);
     }
     lock_give(&h->stream_lock);
-    return s->asleep;
+    return asleep;
 }
 
 /* Whether a ping is due, and if so when the next is. */

@@ -56,6 +56,7 @@ shape_body(struct apply *a, size_t i, const struct object_refs *refs)
     /* Shallow: values are only replaced as a whole. */
     given = json_copy(op->body);
     if (op->by_product) {
+        t->by_product = true;
         split_product(t, given);
     }
     if (op->op == CHANGE_MERGE) {
@@ -100,8 +101,7 @@ note_upload(struct target *t)
     struct object *upload = NULL;
     struct error e;
 
-    if (t->kind != K_CERTIFICATE || t->base == NULL || t->object == NULL ||
-        t->product != NULL ||
+    if (t->kind != K_CERTIFICATE || t->base == NULL || t->object == NULL || t->by_product ||
         object_int(t->object, F_CERTIFICATE_SOURCE) == V_CERTIFICATE_SOURCE_UPLOAD ||
         strcmp(
             object_text(t->base, F_CERTIFICATE_CHAIN).s,

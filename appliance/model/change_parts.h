@@ -16,6 +16,7 @@ struct target {
     bool deleted;
     json_t *body;          /* what object_parse gets */
     json_t *product;       /* read-only fields by the product, or NULL */
+    bool by_product;       /* an operation of the product is among its own */
     struct object *object; /* the result */
 };
 

@@ -9,7 +9,6 @@
 #include "model/snapshot.h"
 
 #define STORE_DB_NAME "lockstep.db"
-
 struct store;
 
 /* Opens or, when the directory holds neither database nor key, makes it: first commit

@@ -61,6 +61,18 @@ class Start(unittest.TestCase):
         self.assertEqual(self.node.api.get("/api/v1/status")["head"], head)
         self.assertTrue(self.serves())
 
+    def test_what_a_killed_daemon_left_on_its_way_to_the_helper_is_removed(self):
+        self.node.kill()
+        left = os.path.join(self.node.state, "stage", "77", "tls")
+        os.makedirs(left)
+        with open(os.path.join(left, "site.pem"), "w", encoding="ascii") as file:
+            file.write("a private key")
+        os.chown(os.path.dirname(left), node.UID, node.UID)
+        os.chown(left, node.UID, node.UID)
+        self.node.start()
+        self.node.wait_ready()
+        self.assertEqual(os.listdir(os.path.join(self.node.state, "stage")), [])
+
     def test_after_a_power_cut_everything_is_back(self):
         head = self.node.api.get("/api/v1/status")["head"]
         self.node.kill()

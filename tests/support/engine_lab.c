@@ -43,6 +43,7 @@ prepare(struct engine_lab *l)
     l->tunables.socket_ms = 2000;
     l->tunables.status_round_ms = 50;
     l->tunables.follow_first_ms = 20;
+    l->tunables.helper_wait_ms = 0;
     l->clock = (struct clock){mono, wall, l};
     l->config = (struct engine_config){
         .state_dir = l->fake.state_dir,

@@ -243,31 +243,28 @@ binds_that_would_fail_are_told(void **state)
     struct service *s = *state;
     struct helper_bind binds[4] = {
         {"127.0.0.1", 0}, {"192.0.2.77", 8080}, {"::1", 0}, {"2001:db8::77", 8080}};
-    struct helper_bind_failure *failures = NULL;
-    size_t count = 99;
+    struct helper_bind_result result = {NULL, 99};
     struct error e;
     int fd = own_listener(&binds[0].port);
 
     binds[2].port = binds[0].port;
-    assert_int_equal(
-        helper_bind_test(&s->helper, binds, 4, s->arena, &failures, &count, &e), ERR_OK);
+    assert_int_equal(helper_bind_test(&s->helper, binds, 4, s->arena, &result, &e), ERR_OK);
     /* The test's own process is the helper here, whose sockets are not looked at. */
-    assert_int_equal(count, 3);
-    assert_string_equal(failures[0].reason, "Address already in use");
-    assert_string_equal(failures[0].address, "127.0.0.1");
-    assert_int_equal(failures[0].port, binds[0].port);
-    assert_string_equal(failures[0].holder, "");
-    assert_string_equal(failures[1].reason, "no interface of this node has 192.0.2.77");
-    assert_string_equal(failures[2].reason, "no interface of this node has 2001:db8::77");
+    assert_int_equal(result.count, 3);
+    assert_string_equal(result.failures[0].reason, "Address already in use");
+    assert_string_equal(result.failures[0].address, "127.0.0.1");
+    assert_int_equal(result.failures[0].port, binds[0].port);
+    assert_string_equal(result.failures[0].holder, "");
+    assert_string_equal(result.failures[1].reason, "no interface of this node has 192.0.2.77");
+    assert_string_equal(
+        result.failures[2].reason, "no interface of this node has 2001:db8::77");
     (void)close(fd);
-    assert_int_equal(
-        helper_bind_test(&s->helper, binds, 1, s->arena, &failures, &count, &e), ERR_OK);
-    assert_int_equal(count, 0);
-    assert_int_equal(
-        helper_bind_test(&s->helper, binds, 0, s->arena, &failures, &count, &e), ERR_OK);
+    assert_int_equal(helper_bind_test(&s->helper, binds, 1, s->arena, &result, &e), ERR_OK);
+    assert_int_equal(result.count, 0);
+    assert_int_equal(helper_bind_test(&s->helper, binds, 0, s->arena, &result, &e), ERR_OK);
     binds[0].address = "\xff";
     assert_int_equal(
-        helper_bind_test(&s->helper, binds, 1, s->arena, &failures, &count, &e), ERR_INVALID);
+        helper_bind_test(&s->helper, binds, 1, s->arena, &result, &e), ERR_INVALID);
 }
 
 static const char *
@@ -290,16 +287,15 @@ odd_answer(struct service *s, const char *answer, err_t want)
     char path[LAB_PATH_BYTES + 8];
     struct helper odd = {path, LONG_MS};
     struct helper_bind bind = {"::", 1};
-    struct helper_bind_failure *failures;
+    struct helper_bind_result result;
     struct helper_check check;
     struct helper_load load;
     struct helper_status st;
-    size_t count;
 
     (void)snprintf(path, sizeof path, "%s/odd", s->lab.run_dir);
     dialogue_open(&d, path);
     assert_int_equal(helper_stage(&odd, 1, s->arena, &check, NULL), want);
-    assert_int_equal(helper_bind_test(&odd, &bind, 1, s->arena, &failures, &count, NULL), want);
+    assert_int_equal(helper_bind_test(&odd, &bind, 1, s->arena, &result, NULL), want);
     assert_int_equal(helper_reload(&odd, s->arena, &load, NULL), want);
     assert_int_equal(helper_get_status(&odd, s->arena, &st, NULL), want);
     dialogue_close(&d);

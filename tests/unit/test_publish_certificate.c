@@ -114,6 +114,34 @@ uploaded_certificate_is_never_remade(void **state)
 }
 
 static void
+certificate_pasted_over_a_placeholder_is_an_upload(void **state)
+{
+    static const char *const names[] = {"app.test", NULL};
+    struct pair x;
+    struct change_set set;
+    struct error e;
+    (void)state;
+    pair_init(&x, NULL);
+    publish_text(&x, APP, NULL);
+    change_set_init(&set);
+    json_t *body = publish_certificate("app.test", names, 300);
+    json_object_del(body, "kind");
+    struct change op = {
+        .op = CHANGE_MERGE, .kind = K_CERTIFICATE, .name = "app.test", .body = body};
+    assert_int_equal(change_set_add(&set, op, &e), ERR_OK);
+    pair_apply(&x, &set);
+    change_set_fini(&set);
+    assert_string_equal(publish_shown(&x, K_CERTIFICATE, "app.test", "source"), "\"upload\"");
+    struct hash pasted = pair_find(&x, K_CERTIFICATE, "app.test")->objhash;
+    publish_text(
+        &x, "{'urls': ['https://app.test', 'https://b.test'], 'to': ['10.0.0.5:8080']}", NULL);
+    assert_true(hash_equal(&pasted, &pair_find(&x, K_CERTIFICATE, "app.test")->objhash));
+    publish_remove(&x, "app.test");
+    assert_non_null(pair_find(&x, K_CERTIFICATE, "app.test"));
+    pair_fini(&x);
+}
+
+static void
 placeholder_that_others_show_is_not_remade(void **state)
 {
     struct pair x;
@@ -224,6 +252,7 @@ main(void)
         cmocka_unit_test(expired_certificate_is_not_chosen),
         cmocka_unit_test(placeholder_is_remade_for_new_names_and_goes_when_not_needed),
         cmocka_unit_test(uploaded_certificate_is_never_remade),
+        cmocka_unit_test(certificate_pasted_over_a_placeholder_is_an_upload),
         cmocka_unit_test(placeholder_that_others_show_is_not_remade),
         cmocka_unit_test(placeholder_of_many_names_stays_while_the_names_do),
         cmocka_unit_test(placeholder_is_remade_before_it_expires),
