@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/engine.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 
 #include "base/arena.h"
 #include "base/file.h"
@@ -161,6 +163,20 @@ make_directories(const struct engine *en, struct error *e)
     return code;
 }
 
+/* A second daemon would write past what this one keeps in memory. */
+static err_t
+lock_data(struct engine *en, struct error *e)
+{
+    err_t code = file_open_dir_at(AT_FDCWD, en->data_dir, &en->data_fd, e);
+
+    if (code != ERR_OK || flock(en->data_fd, LOCK_EX | LOCK_NB) == 0) {
+        return code;
+    }
+    return errno == EWOULDBLOCK
+               ? error_set(e, ERR_BUSY, "another lockstepd serves %s", en->config->state_dir)
+               : error_errno(e, ERR_IO, errno, "cannot lock %s", en->data_dir);
+}
+
 static err_t
 load_sessions(struct engine *en, struct error *e)
 {
@@ -261,6 +277,7 @@ engine_new(const struct engine_config *config)
     en->magic = ENGINE_MAGIC;
     en->config = config;
     en->own_thread = pthread_self(); /* until there is one */
+    en->data_fd = -1;
     en->data_dir = engine_path(config->state_dir, "data");
     en->stage_dir = engine_path(config->state_dir, "stage");
     en->generation_dir = engine_path(config->state_dir, "generation");
@@ -305,6 +322,9 @@ engine_open(const struct engine_config *config, struct engine **ret, struct erro
     err_t code = make_directories(en, e);
 
     if (code == ERR_OK) {
+        code = lock_data(en, e);
+    }
+    if (code == ERR_OK) {
         code = start_threads(en, e);
     }
     if (code == ERR_OK) {
@@ -342,6 +362,7 @@ free_parts(struct engine *en)
         crypt_wipe(en->placeholder_pem, strlen(en->placeholder_pem));
     }
     free(en->placeholder_pem);
+    fd_cleanup(&en->data_fd);
     free(en->data_dir);
     free(en->stage_dir);
     free(en->generation_dir);

@@ -35,6 +35,7 @@ struct engine {
     unsigned magic;
     const struct engine_config *config;
     char *data_dir, *stage_dir, *generation_dir;
+    int data_fd; /* holds the lock */
     char *admin_socket, *probe_socket, *helper_socket;
     char *placeholder_pem;
     struct helper helper;

@@ -128,6 +128,31 @@ class Steady(Case):
         self.node.wait_ready()
         self.assertTrue(self.serves())
 
+    def test_a_helper_that_is_being_restarted_is_waited_for(self):
+        self.api.patch("/api/v1/haproxy", maxconn=2500)
+        os.kill(self.node.pid_of("lockstep-helper"), node.signal.SIGKILL)
+        task = self.api.apply("without a helper at first")
+        self.assertEqual(task["state"], "ok", task)
+
+    def test_a_helper_that_dies_while_it_switches_leaves_the_former_revision(self):
+        before, digest = self.node.generation(), self.node.running_digest()
+        helper = self.node.pid_of("lockstep-helper")
+        self.api.patch("/api/v1/haproxy", maxconn=2600)
+        started = self.api.expect(202, "POST", "/api/v1/config/apply", {})
+        while self.node.generation() == before:
+            self.assertIsNone(self.api.get("/api/v1/tasks/%d" % started["id"])["ended"])
+        os.kill(helper, node.signal.SIGKILL)
+        task = node.wait_for(lambda: self.ended(started["id"]), "the apply ended", 30)
+        if task["state"] == "failed":  # else it was through before the kill
+            self.assertEqual(self.node.generation(), before)
+            self.assertEqual(self.node.running_digest(), digest)
+        self.assertTrue(self.api.get("/api/v1/verify")["ok"])
+        self.assertTrue(self.serves())
+
+    def ended(self, number):
+        task = self.api.get("/api/v1/tasks/%d" % number)
+        return task if task["ended"] else None
+
     def test_a_killed_haproxy_is_back_with_the_stored_revision(self):
         digest = self.node.running_digest()
         for pid in self.node.pids("haproxy"):

@@ -61,6 +61,16 @@ class Start(unittest.TestCase):
         self.assertEqual(self.node.api.get("/api/v1/status")["head"], head)
         self.assertTrue(self.serves())
 
+    def test_a_second_daemon_on_the_same_data_is_refused(self):
+        with open("/proc/%d/cmdline" % self.node.pid_of("lockstepd"), encoding="utf-8") as file:
+            command = file.read().replace(":8443", ":9443").split("\0")[:-1]
+        second = subprocess.run(
+            ["setpriv", "--reuid", str(node.UID), "--clear-groups", *command],
+            capture_output=True, text=True, timeout=10, check=False)
+        self.assertEqual(second.returncode, 1, second)
+        self.assertIn("another lockstepd", second.stderr)
+        self.assertTrue(self.node.api.get("/api/v1/verify")["ok"])
+
     def test_what_a_killed_daemon_left_on_its_way_to_the_helper_is_removed(self):
         self.node.kill()
         left = os.path.join(self.node.state, "stage", "77", "tls")

@@ -13,7 +13,8 @@
 #include "http/stream.h"
 #include "tests/support/http_lab.h"
 
-#define LONG_MS 15000
+#define LONG_MS    15000
+#define TEXT_BYTES 20000
 
 static void
 ping_often(struct tunables *t)
@@ -117,14 +118,13 @@ a_slow_reader_is_told_to_fetch_anew(void **state)
 {
     struct http_lab *l = *state;
     struct events *ev = engine_events(l->engine->en);
+    char *text = arena_alloc(l->engine->arena, TEXT_BYTES);
     int fd = stream(l, "?topics=task", key_field(l), NULL);
-    char text[4096];
 
     http_lab_read_until(l, fd, "event: hello");
-    memset(text, 'x', sizeof text - 1);
-    text[sizeof text - 1] = '\0';
+    memset(text, 'x', TEXT_BYTES - 1);
     /* More than the sockets and the ring together hold. */
-    for (int i = 0; i < 40 * EVENTS_KEPT; i++) {
+    for (int i = 0; i < 4 * EVENTS_KEPT; i++) {
         events_publish(ev, "task", json_pack("{s:i, s:s}", "n", i, "text", text));
     }
     http_lab_read_until(l, fd, "event: reset\n");
