@@ -246,20 +246,13 @@ wait_for_signal(int fd, struct error *e)
     return ERR_OK;
 }
 
-static void
-wipe_and_free(struct buf *b)
-{
-    buf_wipe(b);
-    buf_fini(b);
-}
-
 static err_t
 open_server(
     const struct options *o, const char *data_dir, struct http_config *config,
     struct http **ret, struct error *e)
 {
     CLEANUP(buf_fini) struct buf cert;
-    CLEANUP(wipe_and_free) struct buf key;
+    CLEANUP(buf_wipe_fini) struct buf key;
     struct api_certificate_names names = {o->node_name, o->address};
     err_t code;
 

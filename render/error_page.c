@@ -38,7 +38,7 @@ put_page(struct buf *out, struct text title, struct text text)
 void
 error_page_write(struct rendered *r, struct layout *p)
 {
-    struct buf CLEANUP(buf_fini) page;
+    CLEANUP(buf_fini) struct buf page;
 
     buf_init(&page, RENDER_MAX_BYTES);
     put_page(

@@ -42,6 +42,13 @@ buf_wipe(struct buf *b)
     buf_reset(b);
 }
 
+void
+buf_wipe_fini(struct buf *b)
+{
+    buf_wipe(b);
+    buf_fini(b);
+}
+
 bool
 buf_reserve(struct buf *b, size_t bytes)
 {

@@ -22,9 +22,10 @@ struct buf {
 };
 
 void buf_init(struct buf *b, size_t max_bytes);
-void buf_fini(struct buf *b);  /* also for CLEANUP(); usable again only after buf_init */
-void buf_reset(struct buf *b); /* length 0, not failed; keeps the memory */
-void buf_wipe(struct buf *b);  /* overwrites the content, then as buf_reset */
+void buf_fini(struct buf *b);      /* also for CLEANUP(); usable again only after buf_init */
+void buf_reset(struct buf *b);     /* length 0, not failed; keeps the memory */
+void buf_wipe(struct buf *b);      /* overwrites the content, then as buf_reset */
+void buf_wipe_fini(struct buf *b); /* buf_wipe and buf_fini; for CLEANUP() of secrets */
 /* Makes room for bytes more; false over the maximum. */
 MUST_USE bool buf_reserve(struct buf *b, size_t bytes);
 void buf_put_slow(struct buf *b, const void *p, size_t bytes);

@@ -16,8 +16,4 @@ extern const struct clock clock_system;
 
 int64_t clock_mono_ms(const struct clock *c);
 int64_t clock_wall_ms(const struct clock *c);
-/* RFC 3339 in UTC with milliseconds: "2026-11-30T00:21:00.123Z"; out has 25 bytes. */
-#define CLOCK_TEXT_BYTES 25
-void clock_format(int64_t wall_ms, char *out);
-
 #endif

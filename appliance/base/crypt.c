@@ -359,15 +359,16 @@ scrypt(
     EVP_KDF_CTX_free(ctx);
 }
 
+static const struct scrypt_cost usual_cost = {SCRYPT_LOG_N, SCRYPT_R, SCRYPT_P};
+
 void
 crypt_password_hash(const char *password, struct buf *out)
 {
-    static const struct scrypt_cost cost = {SCRYPT_LOG_N, SCRYPT_R, SCRYPT_P};
     uint8_t salt[SCRYPT_SALT_BYTES];
     uint8_t hash[SCRYPT_HASH_BYTES];
 
     crypt_random(salt, sizeof salt);
-    scrypt(password, salt, sizeof salt, &cost, hash);
+    scrypt(password, salt, sizeof salt, &usual_cost, hash);
     buf_printf(out, "scrypt$%d$%d$%d$", SCRYPT_LOG_N, SCRYPT_R, SCRYPT_P);
     base64url_put(out, salt, sizeof salt);
     buf_putc(out, '$');
@@ -410,6 +411,12 @@ crypt_password_check(const char *password, const char *text)
     size_t want_bytes;
     bool equal;
 
+    if (text == NULL) {
+        memset(salt, 0, SCRYPT_SALT_BYTES);
+        scrypt(password, salt, SCRYPT_SALT_BYTES, &usual_cost, got);
+        crypt_wipe(got, sizeof got);
+        return false;
+    }
     if (strncmp(text, prefix, sizeof prefix - 1) != 0) {
         return false;
     }

@@ -48,7 +48,7 @@ MUST_USE err_t crypt_open(
 
 /* scrypt (RFC 7914; N = 2^15, r = 8, p = 1: 32 MiB, some 50-100 ms). The text form is
  * "scrypt$15$8$1$SALT$HASH" (base64url). crypt_password_check is constant time in the hash
- * and refuses cost parameters above these. */
+ * and refuses cost parameters above these. text NULL: false, after as long as with one. */
 void crypt_password_hash(const char *password, struct buf *out);
 bool crypt_password_check(const char *password, const char *text);
 

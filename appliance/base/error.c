@@ -9,12 +9,11 @@
 #include "base/utf8.h"
 
 struct error_row {
-    const char *text;
     const char *name;
     int http_status;
 };
 
-#define ERROR_ROW(code, name, text, status) [ERR_##code] = {text, #name, status},
+#define ERROR_ROW(code, name, status) [ERR_##code] = {#name, status},
 static const struct error_row error_rows[] = {ERR_LIST(ERROR_ROW)};
 #undef ERROR_ROW
 
@@ -121,13 +120,6 @@ error_wrap(struct error *e, const char *fmt, ...)
     (void)append_text(msg, at, e->msg);
     memcpy(e->msg, msg, sizeof msg);
     return e->code;
-}
-
-const char *
-error_text(err_t code)
-{
-    ASSERT((size_t)code < ARRAY_LEN(error_rows));
-    return error_rows[code].text;
 }
 
 const char *

@@ -5,24 +5,24 @@
 
 #include "base/attr.h"
 
-/* X(code, name, text, default HTTP status) */
+/* X(code, name, default HTTP status) */
 #define ERR_LIST(X)                                                                            \
-    X(OK, ok, "ok", 200)                                                                       \
-    X(INVALID, invalid, "invalid", 422)                                                        \
-    X(SYNTAX, syntax, "syntax error", 400)                                                     \
-    X(NOT_FOUND, not_found, "not found", 404)                                                  \
-    X(CONFLICT, conflict, "conflict", 409)                                                     \
-    X(STALE, stale, "precondition failed", 412)                                                \
-    X(DENIED, denied, "denied", 403)                                                           \
-    X(LIMIT, limit, "limit reached", 413)                                                      \
-    X(BUSY, busy, "busy", 503)                                                                 \
-    X(TIMEOUT, timeout, "timed out", 504)                                                      \
-    X(UNAVAILABLE, unavailable, "unavailable", 503)                                            \
-    X(IO, io, "input/output error", 503)                                                       \
-    X(CORRUPT, corrupt, "damaged data", 500)                                                   \
-    X(INTERNAL, internal, "internal error", 500)
+    X(OK, ok, 200)                                                                             \
+    X(INVALID, invalid, 422)                                                                   \
+    X(SYNTAX, syntax, 400)                                                                     \
+    X(NOT_FOUND, not_found, 404)                                                               \
+    X(CONFLICT, conflict, 409)                                                                 \
+    X(STALE, stale, 412)                                                                       \
+    X(DENIED, denied, 403)                                                                     \
+    X(LIMIT, limit, 413)                                                                       \
+    X(BUSY, busy, 503)                                                                         \
+    X(TIMEOUT, timeout, 504)                                                                   \
+    X(UNAVAILABLE, unavailable, 503)                                                           \
+    X(IO, io, 503)                                                                             \
+    X(CORRUPT, corrupt, 500)                                                                   \
+    X(INTERNAL, internal, 500)
 
-#define ERR_ENUM(code, name, text, status) ERR_##code,
+#define ERR_ENUM(code, name, status) ERR_##code,
 
 typedef enum { ERR_LIST(ERR_ENUM) } err_t;
 
@@ -43,8 +43,6 @@ err_t error_errno(struct error *e, err_t code, int errno_value, const char *fmt,
     PRINTF_LIKE(4, 5);
 /* Prefixes the message with "context: "; the code stays. Returns e->code. */
 err_t error_wrap(struct error *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* Lower-case text of a code, for people. */
-const char *error_text(err_t code);
 /* Machine-readable name of a code, as "not_found". */
 const char *error_name(err_t code);
 int error_http_status(err_t code);

@@ -50,13 +50,6 @@ names_cleanup(GENERAL_NAMES **n)
     GENERAL_NAMES_free(*n);
 }
 
-static void
-secret_cleanup(struct buf *b)
-{
-    buf_wipe(b);
-    buf_fini(b);
-}
-
 err_t
 x509_normalize(const char *pem, size_t bytes, struct buf *out, struct error *e)
 {
@@ -296,7 +289,7 @@ x509_check_key(
     const char *chain_pem, size_t chain_bytes, const char *key_pem, size_t key_bytes,
     struct error *e)
 {
-    CLEANUP(secret_cleanup) struct buf text;
+    CLEANUP(buf_wipe_fini) struct buf text;
     CLEANUP(cert_cleanup) X509 *leaf = NULL;
     CLEANUP(key_cleanup) EVP_PKEY *key = NULL;
     CLEANUP(bio_cleanup) BIO *bio = NULL;

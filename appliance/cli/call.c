@@ -19,10 +19,11 @@ cli_put_text(struct buf *out, const char *s)
         unsigned char c = (unsigned char)*s;
         /* C1 controls (U+0080-U+009F) are C2 80 to C2 9F. */
         bool c1 = c == 0xc2 && (unsigned char)s[1] >= 0x80 && (unsigned char)s[1] <= 0x9f;
-        if (c < 0x20 || c == 0x7f || c1)
+        if (c < 0x20 || c == 0x7f || c1) {
             buf_printf(out, "\\x%02x", c);
-        else
+        } else {
             buf_putc(out, (char)c);
+        }
     }
 }
 
@@ -54,13 +55,14 @@ cli_path(struct cli *c, const char *first, ...)
 bool
 cli_printed_json(const struct cli *c, const json_t *answer)
 {
-    if (!c->json)
+    if (!c->json) {
         return false;
+    }
     if (answer != NULL) {
         CLEANUP(buf_fini) struct buf text;
         buf_init(&text, LINE_MAX_BYTES);
         json_pretty(answer, &text);
-        fwrite(buf_str(&text), 1, text.len, stdout);
+        (void)fwrite(buf_str(&text), 1, text.len, stdout);
     }
     return true;
 }
@@ -78,8 +80,9 @@ explain(const struct cli *c, const json_t *problem, long status)
     }
     buf_init(&line, LINE_MAX_BYTES);
     cli_put_text(&line, detail[0] != '\0' ? detail : cli_str(problem, "title"));
-    if (line.len == 0)
+    if (line.len == 0) {
         buf_printf(&line, "the node answered with status %ld", status);
+    }
     fprintf(stderr, "lockstep: %s\n", buf_str(&line));
     show_problems(json_object_get(problem, "errors"));
 }
@@ -87,13 +90,14 @@ explain(const struct cli *c, const json_t *problem, long status)
 static int
 do_call(struct cli *c, const struct call *q, json_t **ret, struct rest_answer *answer)
 {
-    CLEANUP(buf_fini) struct buf body;
+    CLEANUP(buf_wipe_fini) struct buf body;
     struct error e;
     json_t *parsed = NULL;
 
     buf_init(&body, LINE_MAX_BYTES);
-    if (q->body != NULL)
+    if (q->body != NULL) {
         json_canonical(q->body, &body);
+    }
     if (c->rest == NULL && rest_open(&c->config, &c->rest, &e) != ERR_OK) {
         cli_error("%s", e.msg);
         return EXIT_USAGE;
@@ -107,24 +111,26 @@ do_call(struct cli *c, const struct call *q, json_t **ret, struct rest_answer *a
         .cookie = q->cookie,
         .csrf = q->csrf};
     err_t err = rest_call(c->rest, &request, answer, &e);
-    buf_wipe(&body);
     if (err != ERR_OK) {
         cli_error("%s", e.msg);
         return EXIT_UNREACHED;
     }
-    if (answer->body.len > 0 && buf_str(&answer->body)[0] == '{')
+    if (answer->body.len > 0 && buf_str(&answer->body)[0] == '{') {
         err = json_parse(buf_str(&answer->body), answer->body.len, &parsed, &e);
+    }
     if (err != ERR_OK) {
         cli_error("the answer of %s is not JSON: %s", c->config.url, e.msg);
         return EXIT_UNREACHED;
     }
     int status = answer->status >= 400 ? EXIT_NO : 0;
-    if (status != 0)
+    if (status != 0) {
         explain(c, parsed, answer->status);
-    if (ret != NULL && status == 0)
+    }
+    if (ret != NULL && status == 0) {
         *ret = parsed;
-    else if (parsed != NULL)
+    } else if (parsed != NULL) {
         json_decref(parsed);
+    }
     return status;
 }
 
@@ -133,8 +139,9 @@ cli_call(struct cli *c, const struct call *q, json_t **ret, struct rest_answer *
 {
     struct rest_answer own;
 
-    if (answer != NULL)
+    if (answer != NULL) {
         return do_call(c, q, ret, answer);
+    }
     rest_answer_init(&own);
     int status = do_call(c, q, ret, &own);
     rest_answer_fini(&own);

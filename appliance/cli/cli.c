@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "version_gen.h"
 
 #define ARENA_BYTES ((size_t)64 << 20)
@@ -14,13 +15,7 @@
 #define TIMEOUT_MS  180000
 
 static const char *const publish_options[] = {
-    "--to HOST:PORT,...",
-    "--check tcp|http:/PATH",
-    "--name NAME",
-    "--plan",
-    "--apply",
-    "--note TEXT",
-    NULL};
+    "--check tcp|http:/PATH", "--name NAME", "--plan", "--apply", "--note TEXT", NULL};
 static const char *const setup_options[] = {
     "--state-dir DIR", "--name ADMIN", "--password-file FILE", NULL};
 static const char *const note_options[] = {"--note TEXT", NULL};
@@ -35,9 +30,9 @@ const struct command cli_commands[] = {
      "Run it on the node, as root. Prints the administrator's password when it made one.",
      cmd_setup},
     {"status", "", "What is stored, running and serving on the node.", NULL, NULL, cmd_status},
-    {"publish", "URL [URL ...]", "Publish a URL to servers, as a change of the draft.",
-     publish_options, "URL is https://HOST[/PATH], http://HOST[:PORT][/PATH] or tcp://:PORT.",
-     cmd_publish},
+    {"publish", "URL [URL ...] --to HOST:PORT,...",
+     "Publish a URL to servers, as a change of the draft.", publish_options,
+     "URL is https://HOST[/PATH], http://HOST[:PORT][/PATH] or tcp://:PORT.", cmd_publish},
     {"unpublish", "SERVICE", "Remove a service and what only it uses, in the draft.", NULL,
      NULL, cmd_unpublish},
     {"diff", "", "What an apply would change: objects and haproxy.cfg.", NULL, NULL, cmd_diff},
@@ -77,20 +72,21 @@ cli_error(const char *fmt, ...)
 {
     va_list ap;
 
-    fputs("lockstep: ", stderr);
+    (void)fputs("lockstep: ", stderr);
     va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
+    (void)vfprintf(stderr, fmt, ap);
     va_end(ap);
-    fputc('\n', stderr);
+    (void)fputc('\n', stderr);
 }
 
 static void
 usage(FILE *out)
 {
-    fputs("usage: lockstep [--config FILE] [--url URL] [--json] COMMAND ...\n\n", out);
-    for (const struct command *k = cli_commands; k->name != NULL; k++)
+    (void)fputs("usage: lockstep [--config FILE] [--url URL] [--json] COMMAND ...\n\n", out);
+    for (const struct command *k = cli_commands; k->name != NULL; k++) {
         fprintf(out, "  %-10s %s\n", k->name, k->help);
-    fputs(
+    }
+    (void)fputs(
         "\nlockstep help COMMAND says more. Exit status: 0 done, 1 refused or failed, "
         "2 wrong usage, 3 no answer.\n",
         out);
@@ -102,27 +98,32 @@ usage_of(const struct command *k, FILE *out)
     fprintf(
         out, "usage: lockstep %s%s%s", k->name, k->arguments[0] != '\0' ? " " : "",
         k->arguments);
-    for (const char *const *o = k->options; o != NULL && *o != NULL; o++)
+    for (const char *const *o = k->options; o != NULL && *o != NULL; o++) {
         fprintf(out, " [%s]", *o);
+    }
     fprintf(out, "\n\n%s\n", k->help);
-    if (k->details != NULL)
+    if (k->details != NULL) {
         fprintf(out, "%s\n", k->details);
+    }
 }
 
 static const struct command *
 find(const char *name)
 {
-    for (const struct command *k = cli_commands; k->name != NULL; k++)
-        if (strcmp(k->name, name) == 0)
+    for (const struct command *k = cli_commands; k->name != NULL; k++) {
+        if (strcmp(k->name, name) == 0) {
             return k;
+        }
+    }
     return NULL;
 }
 
 static void
 remove_arg(int *argc, char **argv, int at, int count)
 {
-    for (int i = at; i + count <= *argc; i++)
+    for (int i = at; i + count <= *argc; i++) {
         argv[i] = argv[i + count];
+    }
     *argc -= count;
 }
 
@@ -169,8 +170,9 @@ cli_no_more(int argc, char **argv, int min, int max)
             return EXIT_USAGE;
         }
     }
-    if (argc - 1 >= min && argc - 1 <= max)
+    if (argc - 1 >= min && argc - 1 <= max) {
         return 0;
+    }
     usage_of(k, stderr);
     return EXIT_USAGE;
 }
@@ -191,6 +193,17 @@ help(int argc, char **argv)
     return 0;
 }
 
+static bool
+all_utf8(int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++) {
+        if (!utf8_valid(argv[i], strlen(argv[i]))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Global options stand before the command; --json may stand anywhere. */
 static int
 run(struct cli *c, int argc, char **argv)
@@ -201,17 +214,27 @@ run(struct cli *c, int argc, char **argv)
 
     c->json = cli_flag(&argc, argv, "--json");
     for (; at + 1 < argc && strncmp(argv[at], "--", 2) == 0; at += 2) {
-        if (strcmp(argv[at], "--config") == 0)
+        if (strcmp(argv[at], "--config") == 0) {
             c->config_path = argv[at + 1];
-        else if (strcmp(argv[at], "--url") == 0)
+        } else if (strcmp(argv[at], "--url") == 0) {
             url = argv[at + 1];
-        else
+        } else {
             break;
+        }
     }
     argc -= at;
     argv += at;
-    if (argc < 1 || strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "help") == 0)
+    if (argc < 1) {
+        usage(stderr);
+        return EXIT_USAGE;
+    }
+    if (!all_utf8(argc, argv)) {
+        cli_error("an argument is not UTF-8");
+        return EXIT_USAGE;
+    }
+    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "help") == 0) {
         return help(argc, argv);
+    }
     if (strcmp(argv[0], "--version") == 0) {
         puts("lockstep " LOCKSTEP_VERSION);
         return 0;
@@ -225,10 +248,12 @@ run(struct cli *c, int argc, char **argv)
         cli_error("%s", e.msg);
         return EXIT_USAGE;
     }
-    if (url != NULL)
+    if (url != NULL) {
         c->config.url = url;
-    if (c->config.url == NULL)
+    }
+    if (c->config.url == NULL) {
         c->config.url = DEFAULT_URL;
+    }
     return k->run(c, argc, argv);
 }
 

@@ -8,8 +8,9 @@
 static void
 set_text(json_t *body, const char *key, const char *value)
 {
-    if (value != NULL)
+    if (value != NULL) {
         json_object_set_new(body, key, json_string(value));
+    }
 }
 
 /* "a,b,c" as an array of strings. */
@@ -22,8 +23,9 @@ split(const char *list)
         size_t len = strcspn(at, ",");
         json_array_append_new(out, json_stringn(at, len));
         at += len;
-        if (*at == '\0')
+        if (*at == '\0') {
             return out;
+        }
     }
 }
 
@@ -36,7 +38,7 @@ show_diff(struct cli *c, const json_t *diff)
         putchar('\n');
         show_unified(c, text);
     }
-    fflush(stdout);
+    (void)fflush(stdout);
     show_problems(json_object_get(diff, "problems"));
 }
 
@@ -46,8 +48,9 @@ publish_body(int argc, char **argv, const char *to, const char *check)
     json_t *body = json_object();
     json_t *urls = json_array();
 
-    for (int i = 1; i < argc; i++)
+    for (int i = 1; i < argc; i++) {
         json_array_append_new(urls, json_string(argv[i]));
+    }
     json_object_set_new(body, "urls", urls);
     json_object_set_new(body, "to", split(to));
     set_text(body, "check", check);
@@ -64,14 +67,16 @@ show_published(struct cli *c, const json_t *answer, bool plan)
         return;
     }
     show_objects(c, json_object_get(answer, "objects"));
-    fflush(stdout);
+    (void)fflush(stdout);
     show_problems(json_object_get(answer, "problems"));
-    if (plan)
+    if (plan) {
         return;
-    if (json_array_size(json_object_get(answer, "objects")) == 0)
+    }
+    if (json_array_size(json_object_get(answer, "objects")) == 0) {
         puts("Nothing to change: it is published like this.");
-    else
+    } else {
         puts("In the draft. \"lockstep diff\" shows it, \"lockstep apply\" applies it.");
+    }
 }
 
 int
@@ -86,8 +91,9 @@ cmd_publish(struct cli *c, int argc, char **argv)
     bool apply = cli_flag(&argc, argv, "--apply");
     int status = cli_no_more(argc, argv, 1, 100);
 
-    if (status != 0)
+    if (status != 0) {
         return status;
+    }
     if (to == NULL) {
         cli_error("publish: --to HOST:PORT[,HOST:PORT ...] is missing");
         return EXIT_USAGE;
@@ -95,21 +101,24 @@ cmd_publish(struct cli *c, int argc, char **argv)
     json_t *body = publish_body(argc, argv, to, check);
     set_text(body, "name", name);
     set_text(body, "note", note);
-    if (apply)
+    if (apply) {
         json_object_set_new(body, "apply", json_true());
+    }
     const struct call q = {
         .method = "POST",
         .path = plan ? "/api/v1/publish?plan=1" : "/api/v1/publish",
         .body = body};
     status = cli_call(c, &q, &answer, NULL);
     json_decref(body);
-    if (status != 0)
+    if (status != 0) {
         return status;
+    }
     json_t *task = json_object_get(answer, "task");
-    if (json_is_object(task))
+    if (json_is_object(task)) {
         status = follow_task(c, task);
-    else if (!cli_printed_json(c, answer))
+    } else if (!cli_printed_json(c, answer)) {
         show_published(c, answer, plan);
+    }
     json_decref(answer);
     return status;
 }
@@ -117,12 +126,19 @@ cmd_publish(struct cli *c, int argc, char **argv)
 int
 cmd_unpublish(struct cli *c, int argc, char **argv)
 {
+    json_t *answer = NULL;
     int status = cli_no_more(argc, argv, 1, 1);
 
-    if (status != 0)
+    if (status != 0) {
         return status;
+    }
     const struct call q = {.method = "DELETE", .path = cli_path(c, "publish", argv[1], NULL)};
-    return cli_call(c, &q, NULL, NULL);
+    status = cli_call(c, &q, &answer, NULL);
+    if (status == 0 && !cli_printed_json(c, answer)) {
+        show_published(c, answer, false);
+    }
+    json_decref(answer);
+    return status;
 }
 
 int
@@ -132,15 +148,18 @@ cmd_diff(struct cli *c, int argc, char **argv)
     const struct call q = {.method = "GET", .path = cli_path(c, "config", "diff", NULL)};
     int status = cli_no_more(argc, argv, 0, 0);
 
-    if (status == 0)
+    if (status == 0) {
         status = cli_call(c, &q, &diff, NULL);
-    if (status != 0)
+    }
+    if (status != 0) {
         return status;
+    }
     if (!cli_printed_json(c, diff)) {
-        if (json_array_size(json_object_get(diff, "objects")) == 0)
+        if (json_array_size(json_object_get(diff, "objects")) == 0) {
             puts("The draft is empty.");
-        else
+        } else {
             show_diff(c, diff);
+        }
     }
     json_decref(diff);
     return 0;
@@ -153,14 +172,16 @@ cmd_check(struct cli *c, int argc, char **argv)
     const struct call q = {.method = "POST", .path = cli_path(c, "config", "check", NULL)};
     int status = cli_no_more(argc, argv, 0, 0);
 
-    if (status == 0)
+    if (status == 0) {
         status = cli_call(c, &q, &result, NULL);
-    if (status != 0)
+    }
+    if (status != 0) {
         return status;
+    }
     bool ok = json_is_true(json_object_get(result, "ok"));
     if (!cli_printed_json(c, result)) {
         puts(ok ? "The draft can be applied." : "The draft cannot be applied.");
-        fflush(stdout);
+        (void)fflush(stdout);
         show_problems(json_object_get(result, "problems"));
     }
     json_decref(result);
@@ -177,10 +198,12 @@ cmd_apply(struct cli *c, int argc, char **argv)
 
     set_text(body, "note", cli_option(&argc, argv, "--note"));
     int status = cli_no_more(argc, argv, 0, 0);
-    if (status == 0)
+    if (status == 0) {
         status = cli_call(c, &q, &task, NULL);
-    if (status == 0)
+    }
+    if (status == 0) {
         status = follow_task(c, task);
+    }
     json_decref(task);
     json_decref(body);
     return status;
@@ -191,10 +214,12 @@ cmd_discard(struct cli *c, int argc, char **argv)
 {
     int status = cli_no_more(argc, argv, 0, 2);
 
-    if (status == 0 && argc == 2)
+    if (status == 0 && argc == 2) {
         status = cli_no_more(argc, argv, 2, 2);
-    if (status != 0)
+    }
+    if (status != 0) {
         return status;
+    }
     const struct call q = {
         .method = "DELETE",
         .path = argc == 3 ? cli_path(c, "draft", argv[1], argv[2], NULL)
@@ -210,18 +235,20 @@ cmd_restore(struct cli *c, int argc, char **argv)
     bool apply = cli_flag(&argc, argv, "--apply");
 
     set_text(body, "note", cli_option(&argc, argv, "--note"));
-    if (apply)
+    if (apply) {
         json_object_set_new(body, "apply", json_true());
+    }
     int status = cli_no_more(argc, argv, 1, 1);
     if (status == 0) {
         const char *path = cli_path(c, "commits", argv[1], "restore", NULL);
         const struct call q = {.method = "POST", .path = path, .body = body};
         status = cli_call(c, &q, &answer, NULL);
     }
-    if (status == 0 && apply)
+    if (status == 0 && apply) {
         status = follow_task(c, answer);
-    else if (status == 0 && !cli_printed_json(c, answer))
+    } else if (status == 0 && !cli_printed_json(c, answer)) {
         puts("In the draft. \"lockstep diff\" shows it, \"lockstep apply\" applies it.");
+    }
     json_decref(answer);
     json_decref(body);
     return status;

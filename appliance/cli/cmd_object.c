@@ -20,12 +20,14 @@ kind_of(const char *word)
 {
     enum kind k;
 
-    if (schema_kind_by_name(word, &k) || schema_kind_by_plural(word, &k))
+    if (schema_kind_by_name(word, &k) || schema_kind_by_plural(word, &k)) {
         return schema_kind(k);
+    }
     fprintf(stderr, "lockstep: there is no kind \"%s\"; kinds are:", word);
-    for (int i = 0; i < KIND_COUNT; i++)
+    for (int i = 0; i < KIND_COUNT; i++) {
         fprintf(stderr, " %s", schema_kinds[i].name);
-    fputc('\n', stderr);
+    }
+    (void)fputc('\n', stderr);
     return NULL;
 }
 
@@ -63,12 +65,18 @@ show_list(struct cli *c, const struct schema_kind *kind, const json_t *items)
     const json_t *item;
     size_t i;
 
-    for (uint32_t f = 0; f < kind->field_count && columns < LIST_COLUMNS; f++)
-        if (!kind->fields[f].secret)
+    for (uint32_t f = 0; f < kind->field_count && columns < LIST_COLUMNS; f++) {
+        if (!kind->fields[f].secret) {
             heads[columns++] = kind->fields[f].name;
+        }
+    }
     struct table *t = table_new(c, heads, columns);
-    json_array_foreach(items, i, item) for (size_t f = 0; f < columns; f++)
-        put_cell(c, t, json_object_get(item, heads[f]));
+    json_array_foreach(items, i, item)
+    {
+        for (size_t f = 0; f < columns; f++) {
+            put_cell(c, t, json_object_get(item, heads[f]));
+        }
+    }
     table_print(t);
 }
 
@@ -95,21 +103,26 @@ cmd_list(struct cli *c, int argc, char **argv)
         }
         const struct call q = {.method = "GET", .path = buf_str(&path)};
         status = cli_call(c, &q, &page, NULL);
-        if (status != 0)
+        if (status != 0) {
             break;
-        if (kind->singleton)
+        }
+        if (kind->singleton) {
             json_array_append(items, page);
-        else
+        } else {
             json_array_extend(items, json_object_get(page, "items"));
+        }
         after = arena_strdup(c->arena, cli_str(page, "next"));
         json_decref(page);
-        if (after[0] == '\0')
+        if (after[0] == '\0') {
             break;
+        }
     }
-    if (kind == NULL && status == 0)
+    if (kind == NULL && status == 0) {
         status = EXIT_USAGE;
-    if (status == 0 && !cli_printed_json(c, items))
+    }
+    if (status == 0 && !cli_printed_json(c, items)) {
         show_list(c, kind, items);
+    }
     json_decref(items);
     return status;
 }
@@ -121,11 +134,13 @@ take_object(
 {
     int status = cli_no_more(argc, argv, 1, 1000);
 
-    if (status != 0)
+    if (status != 0) {
         return status;
+    }
     *ret = kind_of(argv[1]);
-    if (*ret == NULL)
+    if (*ret == NULL) {
         return EXIT_USAGE;
+    }
     if ((*ret)->singleton) {
         *ret_name = (*ret)->name;
         *ret_rest = argc > 2 && strcmp(argv[2], (*ret)->name) == 0 ? 3 : 2;
@@ -149,12 +164,14 @@ cmd_get(struct cli *c, int argc, char **argv)
     int rest;
     int status = take_object(argc, argv, &kind, &name, &rest);
 
-    if (status != 0)
+    if (status != 0) {
         return status;
+    }
     const struct call q = {.method = "GET", .path = object_path(c, kind, name)};
     status = cli_call(c, &q, &object, NULL);
-    if (status != 0)
+    if (status != 0) {
         return status;
+    }
     if (!cli_printed_json(c, object)) {
         for (uint32_t f = 0; f < kind->field_count; f++) {
             CLEANUP(buf_fini) struct buf text;
@@ -162,10 +179,11 @@ cmd_get(struct cli *c, int argc, char **argv)
             const json_t *v = json_object_get(object, kind->fields[f].name);
             buf_init(&text, BODY_MAX_BYTES);
             buf_init(&clean, BODY_MAX_BYTES * 4);
-            if (json_is_string(v))
+            if (json_is_string(v)) {
                 buf_puts(&text, json_string_value(v));
-            else if (v != NULL)
+            } else if (v != NULL) {
                 json_canonical(v, &text);
+            }
             cli_put_text(&clean, buf_str(&text));
             printf("%-26s %s\n", kind->fields[f].name, buf_str(&clean));
         }
@@ -183,10 +201,12 @@ scalar_value(const struct schema_field *field, const char *text, size_t len)
     /* Numbers, booleans and records are JSON; what is no JSON goes as text and the node
      * says what is wrong with it. */
     if (field->type != FT_TEXT && field->type != FT_REF && field->type != FT_ENUM &&
-        json_parse(text, len, &v, &e) == ERR_OK)
+        json_parse(text, len, &v, &e) == ERR_OK) {
         return v;
-    if (len == 4 && memcmp(text, "null", 4) == 0)
+    }
+    if (len == 4 && memcmp(text, "null", 4) == 0) {
         return json_null();
+    }
     v = json_stringn(text, len);
     return v != NULL ? v : json_null();
 }
@@ -198,8 +218,9 @@ list_value(const struct schema_field *field, const char *text)
     json_t *v = NULL;
 
     if ((text[0] == '[' || field->type == FT_RECORD) &&
-        json_parse(text, strlen(text), &v, &e) == ERR_OK)
+        json_parse(text, strlen(text), &v, &e) == ERR_OK) {
         return v;
+    }
     json_t *out = json_array();
     while (*text != '\0') {
         size_t len = strcspn(text, ",");
@@ -224,9 +245,10 @@ take_fields(const struct schema_kind *kind, int argc, char **argv, json_t *body)
         int at = schema_field_index(kind->fields, kind->field_count, name);
         if (at < 0) {
             fprintf(stderr, "lockstep: a %s has no field \"%s\"; it has:", kind->name, name);
-            for (uint32_t f = 0; f < kind->field_count; f++)
+            for (uint32_t f = 0; f < kind->field_count; f++) {
                 fprintf(stderr, " %s", kind->fields[f].name);
-            fputc('\n', stderr);
+            }
+            (void)fputc('\n', stderr);
             json_decref(key);
             return EXIT_USAGE;
         }
@@ -247,12 +269,15 @@ read_input(struct buf *out, struct error *e)
 
     for (;;) {
         ssize_t got = read(STDIN_FILENO, piece, sizeof(piece));
-        if (got < 0 && errno == EINTR)
+        if (got < 0 && errno == EINTR) {
             continue;
-        if (got < 0)
+        }
+        if (got < 0) {
             return error_errno(e, ERR_IO, errno, "standard input");
-        if (got == 0)
+        }
+        if (got == 0) {
             return buf_status(out, e);
+        }
         buf_put(out, piece, (size_t)got);
     }
 }
@@ -260,21 +285,23 @@ read_input(struct buf *out, struct error *e)
 static int
 read_body(const char *path, json_t **ret)
 {
-    CLEANUP(buf_fini) struct buf text;
+    CLEANUP(buf_wipe_fini) struct buf text;
     struct error e;
 
     buf_init(&text, BODY_MAX_BYTES);
     err_t err = strcmp(path, "-") == 0 ? read_input(&text, &e)
                                        : file_read_at(AT_FDCWD, path, &text, &e);
-    if (err == ERR_OK)
+    if (err == ERR_OK) {
         err = json_parse(buf_str(&text), text.len, ret, &e);
-    buf_wipe(&text);
-    if (err == ERR_OK && json_is_object(*ret))
+    }
+    if (err == ERR_OK && json_is_object(*ret)) {
         return 0;
-    if (err == ERR_OK)
+    }
+    if (err == ERR_OK) {
         cli_error("%s: not a JSON object", path);
-    else
+    } else {
         cli_error("%s: %s", path, e.msg);
+    }
     return EXIT_USAGE;
 }
 
@@ -284,15 +311,18 @@ body_of(const struct schema_kind *kind, const char *file, int argc, char **argv,
     json_t *body = NULL;
     int status = file != NULL ? read_body(file, &body) : 0;
 
-    if (status != 0)
+    if (status != 0) {
         return status;
-    if (body == NULL)
+    }
+    if (body == NULL) {
         body = json_object();
+    }
     status = take_fields(kind, argc, argv, body);
-    if (status != 0)
+    if (status != 0) {
         json_decref(body);
-    else
+    } else {
         *ret = body;
+    }
     return status;
 }
 
@@ -306,17 +336,20 @@ cmd_create(struct cli *c, int argc, char **argv)
     int rest;
     int status = take_object(argc, argv, &kind, &name, &rest);
 
-    if (status == 0)
+    if (status == 0) {
         status = body_of(kind, file, argc - rest, argv + rest, &body);
-    if (status != 0)
+    }
+    if (status != 0) {
         return status;
+    }
     json_object_set_new(body, "name", json_string(name));
     const struct call q = {
         .method = "POST", .path = cli_path(c, kind->plural, NULL), .body = body};
     status = cli_call(c, &q, &made, NULL);
     json_decref(body);
-    if (status == 0 && !cli_printed_json(c, made) && cli_str(made, "key")[0] != '\0')
+    if (status == 0 && !cli_printed_json(c, made) && cli_str(made, "key")[0] != '\0') {
         printf("%s\n", cli_str(made, "key"));
+    }
     json_decref(made);
     return status;
 }
@@ -345,10 +378,12 @@ cmd_set(struct cli *c, int argc, char **argv)
     int rest;
     int status = take_object(argc, argv, &kind, &name, &rest);
 
-    if (status == 0)
+    if (status == 0) {
         status = body_of(kind, file, argc - rest, argv + rest, &body);
-    if (status != 0)
+    }
+    if (status != 0) {
         return status;
+    }
     const char *path = object_path(c, kind, name);
     status = etag_of(c, path, &etag);
     if (status == 0) {
@@ -356,8 +391,9 @@ cmd_set(struct cli *c, int argc, char **argv)
         status = cli_call(c, &q, &now, NULL);
     }
     json_decref(body);
-    if (status == 0)
+    if (status == 0) {
         cli_printed_json(c, now);
+    }
     json_decref(now);
     return status;
 }
@@ -370,14 +406,17 @@ cmd_delete(struct cli *c, int argc, char **argv)
     int rest;
     int status = take_object(argc, argv, &kind, &name, &rest);
 
-    if (status == 0 && rest != argc)
-        status = EXIT_USAGE;
-    if (status == EXIT_USAGE)
+    if (status == 0) {
+        status = cli_no_more(argc, argv, rest - 1, rest - 1);
+    }
+    if (status != 0) {
         return status;
+    }
     const char *path = object_path(c, kind, name);
     status = etag_of(c, path, &etag);
-    if (status != 0)
+    if (status != 0) {
         return status;
+    }
     const struct call q = {.method = "DELETE", .path = path, .if_match = etag};
     return cli_call(c, &q, NULL, NULL);
 }

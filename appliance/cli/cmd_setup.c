@@ -22,14 +22,14 @@ struct setup {
 static err_t
 read_line(struct cli *c, const char *path, const char **ret, struct error *e)
 {
-    CLEANUP(buf_fini) struct buf text;
+    CLEANUP(buf_wipe_fini) struct buf text;
 
     buf_init(&text, SMALL_FILE_BYTES);
     err_t err = file_read_at(AT_FDCWD, path, &text, e);
-    if (err != ERR_OK)
+    if (err != ERR_OK) {
         return err;
+    }
     *ret = arena_memdup0(c->arena, buf_str(&text), strcspn(buf_str(&text), "\r\n"));
-    buf_wipe(&text);
     return ERR_OK;
 }
 
@@ -42,27 +42,31 @@ read_node(struct cli *c, struct setup *s, struct error *e)
     const char *data = arena_printf(c->arena, "%s/data", s->state_dir);
 
     err_t err = read_line(c, arena_printf(c->arena, "%s/setup-token", data), &s->token, e);
-    if (err == ERR_NOT_FOUND)
+    if (err == ERR_NOT_FOUND) {
         return error_set(
             e, err,
             "%s has no setup-token: the node has an administrator already, or was never "
             "started",
             data);
-    if (err != ERR_OK)
+    }
+    if (err != ERR_OK) {
         return err;
+    }
     buf_init(&pem, SMALL_FILE_BYTES);
     err = file_read_at(AT_FDCWD, arena_printf(c->arena, "%s/api.crt", data), &pem, e);
-    if (err == ERR_OK)
+    if (err == ERR_OK) {
         err = x509_read(buf_str(&pem), pem.len, &info, e);
-    if (err == ERR_OK)
+    }
+    if (err == ERR_OK) {
         c->config.pin = arena_strdup(c->arena, info.pin_b64);
+    }
     return err;
 }
 
 static void
 make_password(struct cli *c, struct setup *s)
 {
-    CLEANUP(buf_fini) struct buf text;
+    CLEANUP(buf_wipe_fini) struct buf text;
 
     buf_init(&text, 64);
     crypt_token(&text, PASSWORD_RANDOM_BYTES);
@@ -80,8 +84,9 @@ sign_in(struct cli *c, const struct setup *s, struct rest_answer *answer, const 
     int status = cli_call(c, &q, &session, answer);
 
     json_decref(body);
-    if (status != 0)
+    if (status != 0) {
         return status;
+    }
     *ret_csrf = arena_strdup(c->arena, cli_str(session, "csrf"));
     json_decref(session);
     return 0;
@@ -102,8 +107,9 @@ make_key(struct cli *c, const char *cookie, const char *csrf)
     int status = cli_call(c, &q, &made, NULL);
 
     json_decref(body);
-    if (status != 0)
+    if (status != 0) {
         return status;
+    }
     c->config.key = arena_strdup(c->arena, cli_str(made, "key"));
     json_decref(made);
     const struct call out = {
@@ -125,12 +131,19 @@ set_up(struct cli *c, const struct setup *s)
     int status = cli_call(c, &q, NULL, NULL);
 
     json_decref(body);
-    if (status != 0)
+    if (status != 0) {
         return status;
+    }
+    /* At once: whatever fails from here on, the administrator is there. */
+    if (s->made_password) {
+        puts(s->password);
+        (void)fflush(stdout);
+    }
     rest_answer_init(&answer);
     status = sign_in(c, s, &answer, &csrf);
-    if (status == 0)
+    if (status == 0) {
         status = make_key(c, arena_strdup(c->arena, answer.cookie), csrf);
+    }
     rest_answer_fini(&answer);
     return status;
 }
@@ -146,31 +159,33 @@ cmd_setup(struct cli *c, int argc, char **argv)
     const char *url = cli_option(&argc, argv, "--url");
     int status = cli_no_more(argc, argv, 0, 0);
 
-    if (status != 0)
+    if (status != 0) {
         return status;
+    }
     s.state_dir = s.state_dir != NULL ? s.state_dir : DEFAULT_STATE_DIR;
     s.name = s.name != NULL ? s.name : "admin";
     c->config.url = url != NULL ? url : c->config.url;
     c->config.key = NULL;
     err_t err = ERR_OK;
-    if (password_file != NULL)
+    if (password_file != NULL) {
         err = read_line(c, password_file, &s.password, &e);
-    else
+    } else {
         make_password(c, &s);
-    if (err == ERR_OK)
+    }
+    if (err == ERR_OK) {
         err = read_node(c, &s, &e);
+    }
     if (err != ERR_OK) {
         cli_error("%s", e.msg);
         return EXIT_NO;
     }
     status = set_up(c, &s);
-    if (status != 0)
+    if (status != 0) {
         return status;
+    }
     if (config_save(c, &e) != ERR_OK) {
         cli_error("%s", e.msg);
         return EXIT_NO;
     }
-    if (s.made_password)
-        puts(s.password);
     return 0;
 }

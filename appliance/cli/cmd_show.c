@@ -24,7 +24,7 @@ line(const char *name, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
+    (void)vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
     buf_init(&clean, sizeof(text) * 4);
     cli_put_text(&clean, text);
@@ -44,14 +44,15 @@ show_running(const json_t *status)
     const json_t *head = json_object_get(status, "head");
     const char *commit = cli_str(running, "commit");
 
-    if (!json_is_true(json_object_get(running, "known")))
+    if (!json_is_true(json_object_get(running, "known"))) {
         line("running", "unknown: HAProxy runs no configuration of this node");
-    else if (strcmp(commit, cli_str(head, "id")) == 0)
+    } else if (strcmp(commit, cli_str(head, "id")) == 0) {
         line("running", "revision %lld, as stored", number(running, "rev"));
-    else
+    } else {
         line(
             "running", "revision %lld (%.8s), NOT the stored one", number(running, "rev"),
             commit);
+    }
 }
 
 static void
@@ -70,22 +71,25 @@ show_status(const json_t *status)
     line(
         "serving", "%s%s%s", cli_str(serving, "state"),
         cli_str(serving, "detail")[0] != '\0' ? ": " : "", cli_str(serving, "detail"));
-    if (strcmp(cli_str(haproxy, "up"), "yes") == 0)
+    if (strcmp(cli_str(haproxy, "up"), "yes") == 0) {
         line(
             "haproxy", "%s, up %lld s, %lld of %lld connections, %lld old workers",
             cli_str(haproxy, "version"), number(haproxy, "uptime_s"),
             number(haproxy, "connections"), number(haproxy, "max_connections"),
             number(haproxy, "old_workers"));
-    else
+    } else {
         line("haproxy", "%s", strcmp(cli_str(haproxy, "up"), "no") == 0 ? "down" : "unknown");
-    if (number(draft, "count") > 0)
+    }
+    if (number(draft, "count") > 0) {
         line(
             "draft", "%lld changes not applied, %lld in conflict", number(draft, "count"),
             number(draft, "conflicts"));
-    else
+    } else {
         line("draft", "empty");
-    if (cli_str(status, "reason")[0] != '\0')
+    }
+    if (cli_str(status, "reason")[0] != '\0') {
         line("reason", "%s", cli_str(status, "reason"));
+    }
 }
 
 int
@@ -94,12 +98,15 @@ cmd_status(struct cli *c, int argc, char **argv)
     json_t *status = NULL;
     int exit_status = cli_no_more(argc, argv, 0, 0);
 
-    if (exit_status == 0)
+    if (exit_status == 0) {
         exit_status = get(c, cli_path(c, "status", NULL), &status);
-    if (exit_status != 0)
+    }
+    if (exit_status != 0) {
         return exit_status;
-    if (!cli_printed_json(c, status))
+    }
+    if (!cli_printed_json(c, status)) {
         show_status(status);
+    }
     json_decref(status);
     return 0;
 }
@@ -114,12 +121,14 @@ cmd_history(struct cli *c, int argc, char **argv)
     size_t i;
     int status = cli_no_more(argc, argv, 0, 0);
 
-    if (status == 0)
+    if (status == 0) {
         status = get(
             c, arena_printf(c->arena, "/api/v1/commits?limit=%s", limit != NULL ? limit : "20"),
             &answer);
-    if (status != 0)
+    }
+    if (status != 0) {
         return status;
+    }
     if (!cli_printed_json(c, answer)) {
         struct table *t = table_new(c, heads, ARRAY_LEN(heads));
         json_array_foreach(json_object_get(answer, "items"), i, commit)
@@ -143,8 +152,9 @@ cmd_show(struct cli *c, int argc, char **argv)
     json_t *diff = NULL;
     int status = cli_no_more(argc, argv, 1, 2);
 
-    if (status != 0)
+    if (status != 0) {
         return status;
+    }
     const char *path = cli_path(c, "commits", argv[1], "diff", NULL);
     if (argc == 3) {
         CLEANUP(buf_fini) struct buf longer;
@@ -155,8 +165,9 @@ cmd_show(struct cli *c, int argc, char **argv)
         path = arena_strdup(c->arena, buf_str(&longer));
     }
     status = get(c, path, &diff);
-    if (status != 0)
+    if (status != 0) {
         return status;
+    }
     if (!cli_printed_json(c, diff)) {
         show_objects(c, json_object_get(diff, "objects"));
         show_unified(c, cli_str(diff, "haproxy_cfg"));
@@ -191,14 +202,17 @@ cmd_tasks(struct cli *c, int argc, char **argv)
     json_t *answer = NULL;
     int status = cli_no_more(argc, argv, 0, 1);
 
-    if (status == 0)
+    if (status == 0) {
         status = get(c, cli_path(c, "tasks", argc == 2 ? argv[1] : NULL, NULL), &answer);
-    if (status != 0)
+    }
+    if (status != 0) {
         return status;
-    if (argc == 2)
+    }
+    if (argc == 2) {
         show_task(c, answer);
-    else if (!cli_printed_json(c, answer))
+    } else if (!cli_printed_json(c, answer)) {
         list_tasks(c, json_object_get(answer, "items"));
+    }
     json_decref(answer);
     return 0;
 }
@@ -209,15 +223,18 @@ cmd_verify(struct cli *c, int argc, char **argv)
     json_t *answer = NULL;
     int status = cli_no_more(argc, argv, 0, 0);
 
-    if (status == 0)
+    if (status == 0) {
         status = get(c, cli_path(c, "verify", NULL), &answer);
-    if (status != 0)
+    }
+    if (status != 0) {
         return status;
-    if (!cli_printed_json(c, answer))
+    }
+    if (!cli_printed_json(c, answer)) {
         printf(
             "%lld objects and commits are as their hashes say, and the files of the "
             "current generation are those of the stored revision.\n",
             number(answer, "checked"));
+    }
     json_decref(answer);
     return 0;
 }
@@ -232,12 +249,14 @@ cmd_config(struct cli *c, int argc, char **argv)
         .method = "GET",
         .path = draft ? "/api/v1/config/haproxy.cfg?draft=1" : "/api/v1/config/haproxy.cfg"};
 
-    if (status != 0)
+    if (status != 0) {
         return status;
+    }
     rest_answer_init(&answer);
     status = cli_call(c, &q, NULL, &answer);
-    if (status == 0)
-        fwrite(buf_str(&answer.body), 1, answer.body.len, stdout);
+    if (status == 0) {
+        (void)fwrite(buf_str(&answer.body), 1, answer.body.len, stdout);
+    }
     rest_answer_fini(&answer);
     return status;
 }

@@ -19,8 +19,9 @@ own_config(struct cli *c)
     struct passwd entry, *found = NULL;
     char text[4096];
 
-    if (getpwuid_r(geteuid(), &entry, text, sizeof(text), &found) != 0 || found == NULL)
+    if (getpwuid_r(geteuid(), &entry, text, sizeof(text), &found) != 0 || found == NULL) {
         return SYSTEM_CONFIG;
+    }
     return arena_printf(c->arena, "%s/.config/lockstep/cli.json", found->pw_dir);
 }
 
@@ -29,8 +30,9 @@ choose(struct cli *c)
 {
     const char *own = own_config(c);
 
-    if (!file_exists_at(AT_FDCWD, own) && file_exists_at(AT_FDCWD, SYSTEM_CONFIG))
+    if (!file_exists_at(AT_FDCWD, own) && file_exists_at(AT_FDCWD, SYSTEM_CONFIG)) {
         return SYSTEM_CONFIG;
+    }
     return own;
 }
 
@@ -41,14 +43,18 @@ read_values(struct cli *c, const json_t *j, struct error *e)
     const char *url = NULL, *key = NULL, *pin = NULL;
     err_t err = json_only_keys(j, keys, e);
 
-    if (err == ERR_OK)
+    if (err == ERR_OK) {
         err = json_opt_str(j, "url", &url, e);
-    if (err == ERR_OK)
+    }
+    if (err == ERR_OK) {
         err = json_opt_str(j, "key", &key, e);
-    if (err == ERR_OK)
+    }
+    if (err == ERR_OK) {
         err = json_opt_str(j, "pin", &pin, e);
-    if (err != ERR_OK)
+    }
+    if (err != ERR_OK) {
         return err;
+    }
     c->config.url = url != NULL ? arena_strdup(c->arena, url) : NULL;
     c->config.key = key != NULL ? arena_strdup(c->arena, key) : NULL;
     c->config.pin = pin != NULL ? arena_strdup(c->arena, pin) : NULL;
@@ -58,26 +64,31 @@ read_values(struct cli *c, const json_t *j, struct error *e)
 err_t
 config_load(struct cli *c, bool must_exist, struct error *e)
 {
-    CLEANUP(buf_fini) struct buf text;
+    CLEANUP(buf_wipe_fini) struct buf text;
     json_t *j = NULL;
 
-    if (c->config_path == NULL)
+    if (c->config_path == NULL) {
         c->config_path = choose(c);
+    }
     buf_init(&text, CONFIG_MAX_BYTES);
     err_t err = file_read_at(AT_FDCWD, c->config_path, &text, e);
-    if (err == ERR_NOT_FOUND && !must_exist)
+    if (err == ERR_NOT_FOUND && !must_exist) {
         return ERR_OK;
-    if (err == ERR_NOT_FOUND)
+    }
+    if (err == ERR_NOT_FOUND) {
         return error_set(
             e, err, "there is no %s; \"lockstep setup\" makes it on a new node",
             c->config_path);
-    if (err == ERR_OK)
+    }
+    if (err == ERR_OK) {
         err = json_parse(buf_str(&text), text.len, &j, e);
-    if (err == ERR_OK)
+    }
+    if (err == ERR_OK) {
         err = read_values(c, j, e);
-    if (j != NULL)
+    }
+    if (j != NULL) {
         json_decref(j);
-    buf_wipe(&text);
+    }
     return err == ERR_OK ? ERR_OK : error_wrap(e, "%s", c->config_path);
 }
 
@@ -90,8 +101,9 @@ make_folders(const char *path, struct error *e)
         *at = '\0';
         if (!file_exists_at(AT_FDCWD, part)) {
             err_t err = file_mkdir_at(AT_FDCWD, part, 0700, e);
-            if (err != ERR_OK)
+            if (err != ERR_OK) {
                 return err;
+            }
         }
         *at = '/';
     }
@@ -101,17 +113,17 @@ make_folders(const char *path, struct error *e)
 err_t
 config_save(const struct cli *c, struct error *e)
 {
-    CLEANUP(buf_fini) struct buf text;
+    CLEANUP(buf_wipe_fini) struct buf text;
 
     buf_init(&text, CONFIG_MAX_BYTES);
     err_t err = make_folders(c->config_path, e);
-    if (err != ERR_OK)
+    if (err != ERR_OK) {
         return err;
+    }
     json_t *j = json_pack(
         "{s:s, s:s, s:s?}", "url", c->config.url, "key", c->config.key, "pin", c->config.pin);
     json_pretty(j, &text);
     json_decref(j);
     err = file_write_at(AT_FDCWD, c->config_path, buf_str(&text), text.len, 0600, e);
-    buf_wipe(&text);
     return err;
 }

@@ -31,8 +31,9 @@ put_value(struct buf *out, const json_t *v)
     }
     /* Cut at a character, not inside one. */
     size_t cut = VALUE_SHOWN_BYTES;
-    while (cut > 0 && ((unsigned char)text.data[cut] & 0xc0) == 0x80)
+    while (cut > 0 && ((unsigned char)text.data[cut] & 0xc0) == 0x80) {
         cut--;
+    }
     text.data[cut] = '\0';
     cli_put_text(out, text.data);
     buf_puts(out, "...");
@@ -80,8 +81,9 @@ show_objects(const struct cli *c, const json_t *objects)
         buf_putc(&line, ' ');
         cli_put_text(&line, cli_str(object, "name"));
         printf("%s%s%s\n", c->color ? color : "", buf_str(&line), c->color ? PLAIN : "");
-        if (!added && !removed)
+        if (!added && !removed) {
             show_fields(object);
+        }
     }
 }
 
@@ -106,10 +108,12 @@ show_problems(const json_t *problems)
             buf_putc(&line, ' ');
         }
         cli_put_text(&line, cli_str(problem, "pointer"));
-        if (line.len > 2)
+        if (line.len > 2) {
             buf_puts(&line, line.data[line.len - 1] == ' ' ? "- " : ": ");
-        if (strcmp(severity, "warning") == 0)
+        }
+        if (strcmp(severity, "warning") == 0) {
             buf_puts(&line, "warning: ");
+        }
         cli_put_text(&line, cli_str(problem, "message"));
         fprintf(stderr, "%s\n", buf_str(&line));
     }
@@ -150,8 +154,9 @@ show_step(const json_t *step)
     buf_init(&line, TEXT_MAX_BYTES);
     buf_printf(&line, "  %-6s ", strcmp(state, "ok") == 0 ? "ok" : state);
     cli_put_text(&line, cli_str(step, "title"));
-    if (json_is_integer(ms))
+    if (json_is_integer(ms)) {
         buf_printf(&line, " (%lld ms)", (long long)json_integer_value(ms));
+    }
     if (text[0] != '\0') {
         buf_puts(&line, ": ");
         cli_put_text(&line, text);
@@ -173,9 +178,10 @@ show_steps(const json_t *task, size_t *shown)
 {
     const json_t *steps = json_object_get(task, "steps");
 
-    while (*shown < json_array_size(steps) && ended(json_array_get(steps, *shown)))
+    while (*shown < json_array_size(steps) && ended(json_array_get(steps, *shown))) {
         show_step(json_array_get(steps, (*shown)++));
-    fflush(stdout);
+    }
+    (void)fflush(stdout);
 }
 
 static int
@@ -186,11 +192,12 @@ show_end(const json_t *task)
 
     buf_init(&line, TEXT_MAX_BYTES);
     cli_put_text(&line, cli_str(task, "message"));
-    if (failed)
+    if (failed) {
         cli_error("%s", buf_str(&line));
-    else if (line.len > 0)
+    } else if (line.len > 0) {
         puts(buf_str(&line));
-    fflush(stdout);
+    }
+    (void)fflush(stdout);
     show_problems(json_object_get(task, "problems"));
     return failed ? EXIT_NO : 0;
 }
@@ -200,8 +207,9 @@ show_task(struct cli *c, const json_t *task)
 {
     size_t shown = 0;
 
-    if (cli_printed_json(c, task))
+    if (cli_printed_json(c, task)) {
         return;
+    }
     show_steps(task, &shown);
     show_end(task);
 }
@@ -220,14 +228,16 @@ on_task(void *ctx, const char *data, size_t len)
     struct error e;
     json_t *task = NULL;
 
-    if (json_parse(data, len, &task, &e) != ERR_OK)
+    if (json_parse(data, len, &task, &e) != ERR_OK) {
         return true;
+    }
     if (json_integer_value(json_object_get(task, "id")) != f->id) {
         json_decref(task);
         return true;
     }
-    if (!f->cli->json)
+    if (!f->cli->json) {
         show_steps(task, &f->shown);
+    }
     json_decref(f->last);
     f->last = task;
     return !ended(task);
@@ -240,12 +250,13 @@ follow_task(struct cli *c, const json_t *task)
     struct error e;
     int status = EXIT_UNREACHED;
 
-    if (rest_events(c->rest, "/api/v1/events?topics=task", on_task, &f, &e) != ERR_OK)
+    if (rest_events(c->rest, "/api/v1/events?topics=task", on_task, &f, &e) != ERR_OK) {
         cli_error("%s; \"lockstep tasks %lld\" shows how it went on", e.msg, (long long)f.id);
-    else if (cli_printed_json(c, f.last))
+    } else if (cli_printed_json(c, f.last)) {
         status = strcmp(cli_str(f.last, "state"), "failed") == 0 ? EXIT_NO : 0;
-    else
+    } else {
         status = show_end(f.last);
+    }
     json_decref(f.last);
     return status;
 }

@@ -23,8 +23,9 @@ table_new(struct cli *c, const char *const *heads, size_t count)
     struct table *t = arena_alloc(c->arena, sizeof(*t));
     t->cli = c;
     t->columns = count;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         t->heads[i] = heads[i];
+    }
     return t;
 }
 
@@ -38,8 +39,9 @@ table_cell(struct table *t, const char *text)
     if (t->count == t->cap) {
         size_t cap = t->cap == 0 ? 256 : t->cap * 2;
         const char **cells = arena_alloc(t->cli->arena, cap * sizeof(*cells));
-        if (t->count > 0)
+        if (t->count > 0) {
             memcpy(cells, t->cells, t->count * sizeof(*cells));
+        }
         t->cells = cells;
         t->cap = cap;
     }
@@ -58,8 +60,9 @@ width_of(const char *s)
 {
     size_t n = 0;
 
-    for (; *s != '\0'; s++)
+    for (; *s != '\0'; s++) {
         n += ((unsigned char)*s & 0xc0) != 0x80;
+    }
     return n;
 }
 
@@ -67,9 +70,10 @@ static void
 print_row(const char *const *cells, const size_t *widths, size_t columns)
 {
     for (size_t i = 0; i < columns; i++) {
-        fputs(cells[i], stdout);
-        if (i + 1 < columns)
+        (void)fputs(cells[i], stdout);
+        if (i + 1 < columns) {
             printf("%*s", (int)(widths[i] - width_of(cells[i]) + 2), "");
+        }
     }
     putchar('\n');
 }
@@ -79,14 +83,17 @@ table_print(const struct table *t)
 {
     size_t widths[COLUMNS_MAX];
 
-    for (size_t i = 0; i < t->columns; i++)
+    for (size_t i = 0; i < t->columns; i++) {
         widths[i] = width_of(t->heads[i]);
+    }
     for (size_t i = 0; i < t->count; i++) {
         size_t w = width_of(t->cells[i]);
-        if (w > widths[i % t->columns])
+        if (w > widths[i % t->columns]) {
             widths[i % t->columns] = w;
+        }
     }
     print_row(t->heads, widths, t->columns);
-    for (size_t i = 0; i + t->columns <= t->count; i += t->columns)
+    for (size_t i = 0; i + t->columns <= t->count; i += t->columns) {
         print_row(t->cells + i, widths, t->columns);
+    }
 }

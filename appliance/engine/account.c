@@ -17,23 +17,13 @@
 #define COOKIE_MAX_BYTES 128
 #define KEY_PREFIX       "lsk_"
 #define KEY_TEXT_BYTES   (sizeof KEY_PREFIX - 1 + 43)
-/* A hash that no password has, so that an unknown name takes as long as a wrong password. */
-#define NOBODY                                                                                 \
-    "scrypt$15$8$1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
-
-static void
-wipe_and_free(struct buf *b)
-{
-    buf_wipe(b);
-    buf_fini(b);
-}
 
 /* ---- passwords ---- */
 
 err_t
 account_hash_password(json_t *body, struct error *e)
 {
-    CLEANUP(wipe_and_free) struct buf text;
+    CLEANUP(buf_wipe_fini) struct buf text;
     const json_t *given = json_object_get(body, "password");
     size_t bytes;
 
@@ -118,7 +108,7 @@ trim(const char **s)
 static err_t
 check_token(struct engine *en, const char *token, struct error *e)
 {
-    CLEANUP(wipe_and_free) struct buf stored;
+    CLEANUP(buf_wipe_fini) struct buf stored;
     const char *wanted;
     size_t wanted_bytes;
     size_t bytes = trim(&token);
@@ -217,8 +207,8 @@ make_session(
     struct engine *en, const struct login_call *call, struct buf *ret_token,
     struct session *ret, struct error *e)
 {
-    CLEANUP(wipe_and_free) struct buf token;
-    CLEANUP(wipe_and_free) struct buf csrf;
+    CLEANUP(buf_wipe_fini) struct buf token;
+    CLEANUP(buf_wipe_fini) struct buf csrf;
     struct session_row row = {.created_ms = clock_wall_ms(en->config->clock)};
     struct login_call full = *call;
     err_t code;
@@ -248,8 +238,7 @@ account_login(
 {
     CLEANUP(view_cleanup) struct view *v = engine_view(en);
     const struct object *admin = snapshot_by_name(v->now.local, K_ADMIN, login->name);
-    struct login_call call = {.name = login->name, .password_text = NOBODY};
-    bool right;
+    struct login_call call = {.name = login->name};
 
     if (!throttle_try(en->throttle, login->name, login->client, ret_retry_s)) {
         return error_set(
@@ -258,8 +247,8 @@ account_login(
     if (admin != NULL) {
         call.password_text = object_text(admin, F_ADMIN_PASSWORD).s;
     }
-    right = crypt_password_check(login->password, call.password_text);
-    if (admin == NULL || !right) {
+    /* For an unknown name too, which so takes as long as a wrong password. */
+    if (!crypt_password_check(login->password, call.password_text)) {
         log_warning("sign-in of %s from %s refused", login->name, login->client);
         return error_set(e, ERR_DENIED, "name or password is wrong");
     }
@@ -416,7 +405,7 @@ account_key_create(
     struct engine *en, const json_t *body, const struct actor *who, struct buf *ret_key,
     struct problems *p, struct error *e)
 {
-    CLEANUP(wipe_and_free) struct buf key;
+    CLEANUP(buf_wipe_fini) struct buf key;
     json_auto_t *patch = NULL;
     struct key_call call = {.body = body, .who = who, .p = p};
     char hash[SHA256_HEX + 1];

@@ -29,8 +29,8 @@ static const struct crash_names crash_names[] = {
 
 /* ---- the job ---- */
 
-void
-apply_free(struct apply *a)
+static void
+job_free(struct apply *a)
 {
     if (a == NULL) {
         return;
@@ -188,7 +188,7 @@ run(void *ctx)
     task_end(
         en->tasks, a->task, end == AS_DONE ? ERR_OK : a->error.code, message, a->problems,
         result_json(a));
-    apply_free(a);
+    job_free(a);
 }
 
 err_t
@@ -205,7 +205,7 @@ apply_post(struct apply *a, struct error *e)
     if (code != ERR_OK) {
         atomic_fetch_sub(&en->applies, 1);
         task_end(en->tasks, a->task, code, "not started", NULL, NULL);
-        apply_free(a);
+        job_free(a);
     }
     return code;
 }
@@ -293,7 +293,7 @@ apply_start(
         code = copy_ops(a, q->ops, e);
     }
     if (code != ERR_OK) {
-        apply_free(a);
+        job_free(a);
         return code;
     }
     task = task_begin(

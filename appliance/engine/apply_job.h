@@ -43,7 +43,6 @@ struct apply {
 
 /* Queues it. Takes the job over, also on failure. ERR_BUSY, ERR_UNAVAILABLE. */
 MUST_USE err_t apply_post(struct apply *a, struct error *e);
-void apply_free(struct apply *a);
 
 /* Runs the action of a state. On AE_FAIL *e says why. */
 enum apply_event apply_act(enum apply_state state, struct apply *a, struct error *e);

@@ -45,8 +45,9 @@ find_in(const struct draft_list *list, const struct draft_row *key)
                : bsearch(key, list->rows, list->count, sizeof *list->rows, compare);
 }
 
-struct draft_row *
-draft_find(struct engine *en, enum kind kind, const char *id)
+/* The row of (kind, id), or NULL. */
+static const struct draft_row *
+find(const struct engine *en, enum kind kind, const char *id)
 {
     struct draft_row key = {.kind = kind};
 
@@ -97,7 +98,7 @@ plan_object(void *ctx, const struct object *before, const struct object *after)
     const struct making *m = ctx;
     const struct object *named = after != NULL ? after : before;
     const struct object *head = head_object(m->en, named->kind, named->id);
-    const struct draft_row *present = draft_find(m->en, named->kind, named->id);
+    const struct draft_row *present = find(m->en, named->kind, named->id);
     struct draft_row *row;
 
     if (draft_same(head, after)) {

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/edit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "engine/inner.h"
 #include "model/validate.h"
+
+#define AUDIT_BYTES 128 /* a kind and a name */
 
 struct edit_call {
     const struct change_set *set;
@@ -156,13 +159,22 @@ without_entry(
 }
 
 static err_t
-drop_entry(struct engine *en, const struct draft_entry *entry, struct error *e)
+drop_entry(
+    struct engine *en, const struct draft_entry *entry, const struct actor *who,
+    struct error *e)
 {
     struct draft_row row = {.kind = entry->kind};
     struct draft_plan plan = {.drop = {&row, 1}};
+    char text[AUDIT_BYTES];
+    err_t code;
 
     memcpy(row.id, entry->id, strlen(entry->id) + 1);
-    return draft_write(en, &plan, e);
+    code = draft_write(en, &plan, e);
+    if (code == ERR_OK) {
+        (void)snprintf(text, sizeof text, "%s %s", schema_kind(entry->kind)->name, entry->name);
+        engine_audit(en, who->name, "draft_discard", text);
+    }
+    return code;
 }
 
 static err_t
@@ -194,7 +206,7 @@ discard_on_engine(struct engine *en, void *ctx, struct error *e)
             e, ERR_CONFLICT, "the draft needs the change of %s %s: %s",
             schema_kind(call->kind)->name, call->name, edit_first_error(call->p));
     }
-    return drop_entry(en, entry, e);
+    return drop_entry(en, entry, call->who, e);
 }
 
 err_t

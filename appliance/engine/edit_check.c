@@ -90,11 +90,11 @@ edit_new_errors(
 
     problems_init(old, arena);
     problems_init(new, arena);
-    validate_all(after, now_s, new);
+    validate_beside(after, before, now_s, new);
     if (new->errors == 0) {
         return 0;
     }
-    validate_all(before, now_s, old);
+    validate_beside(before, after, now_s, old);
     for (size_t i = 0; i < new->count; i++) {
         const struct problem *item = &new->items[i];
 

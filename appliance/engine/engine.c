@@ -103,13 +103,6 @@ engine_wake(struct engine *en)
 
 /* ---- parts ---- */
 
-const struct engine_config *
-engine_config(const struct engine *en)
-{
-    ASSERT(en->magic == ENGINE_MAGIC);
-    return en->config;
-}
-
 struct events *
 engine_events(struct engine *en)
 {
@@ -137,8 +130,9 @@ engine_audit(struct engine *en, const char *author, const char *action, const ch
     }
 }
 
-char *
-engine_path(const char *dir, const char *name)
+/* The caller frees. */
+static char *
+path_in(const char *dir, const char *name)
 {
     size_t bytes = strlen(dir) + strlen(name) + 2;
     char *path = xmalloc(bytes);
@@ -196,16 +190,10 @@ load_sessions(struct engine *en, struct error *e)
 static err_t
 refuse_lost_database(const struct engine *en, struct error *e)
 {
-    CLEANUP(fd_cleanup) int state = -1;
-    CLEANUP(fd_cleanup) int data = -1;
-    err_t code = file_open_dir_at(AT_FDCWD, en->config->state_dir, &state, e);
+    CLEANUP(xfree_cleanup) char *current = path_in(en->generation_dir, "current");
 
-    if (code == ERR_OK) {
-        code = file_open_dir_at(AT_FDCWD, en->data_dir, &data, e);
-    }
-    if (code != ERR_OK || file_exists_at(data, STORE_DB_NAME) ||
-        !file_exists_at(state, "generation/current")) {
-        return code;
+    if (file_exists_at(en->data_fd, STORE_DB_NAME) || !file_exists_at(AT_FDCWD, current)) {
+        return ERR_OK;
     }
     return error_set(
         e, ERR_CORRUPT,
@@ -278,12 +266,12 @@ engine_new(const struct engine_config *config)
     en->config = config;
     en->own_thread = pthread_self(); /* until there is one */
     en->data_fd = -1;
-    en->data_dir = engine_path(config->state_dir, "data");
-    en->stage_dir = engine_path(config->state_dir, "stage");
-    en->generation_dir = engine_path(config->state_dir, "generation");
-    en->admin_socket = engine_path(config->run_dir, "haproxy.sock");
-    en->probe_socket = engine_path(config->run_dir, "probe.sock");
-    en->helper_socket = engine_path(config->run_dir, "helper.sock");
+    en->data_dir = path_in(config->state_dir, "data");
+    en->stage_dir = path_in(config->state_dir, "stage");
+    en->generation_dir = path_in(config->state_dir, "generation");
+    en->admin_socket = path_in(config->run_dir, "haproxy.sock");
+    en->probe_socket = path_in(config->run_dir, "probe.sock");
+    en->helper_socket = path_in(config->run_dir, "helper.sock");
     en->helper = (struct helper){
         en->helper_socket, config->tunables->helper_ms, config->tunables->helper_wait_ms};
     lock_init(&en->lock);

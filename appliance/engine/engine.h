@@ -29,7 +29,6 @@ struct engine_config {
 MUST_USE err_t
 engine_open(const struct engine_config *config, struct engine **ret, struct error *e);
 void engine_close(struct engine *en);
-const struct engine_config *engine_config(const struct engine *en);
 
 /* Runs fn(ctx) on the engine thread / on the worker pool (slow work: scrypt, previews,
  * checks). ERR_BUSY when the queue is full: fn will not be called. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/first_start.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,25 +18,12 @@
 #define TOKEN_BYTES      32
 #define TOKEN_FILE_BYTES ((size_t)256)
 
-static err_t
-open_data(const struct engine *en, int *ret_fd, struct error *e)
-{
-    return file_open_dir_at(AT_FDCWD, en->data_dir, ret_fd, e);
-}
-
-static void
-wipe_and_free(struct buf *b)
-{
-    buf_wipe(b);
-    buf_fini(b);
-}
-
 /* ---- placeholder ---- */
 
 static err_t
-make_placeholder(const struct engine *en, int dir_fd, struct buf *pem, struct error *e)
+make_placeholder(const struct engine *en, struct buf *pem, struct error *e)
 {
-    CLEANUP(wipe_and_free) struct buf key;
+    CLEANUP(buf_wipe_fini) struct buf key;
     const char *node = en->config->node_name;
     const char *names[] = {is_dns_name(node) ? node : PLACEHOLDER_HOST, NULL};
     err_t code;
@@ -53,23 +39,19 @@ make_placeholder(const struct engine *en, int dir_fd, struct buf *pem, struct er
     if (code != ERR_OK) {
         return code;
     }
-    return file_write_at(dir_fd, PLACEHOLDER_NAME, buf_str(pem), pem->len, 0600, e);
+    return file_write_at(en->data_fd, PLACEHOLDER_NAME, buf_str(pem), pem->len, 0600, e);
 }
 
 err_t
 first_start_placeholder(struct engine *en, struct error *e)
 {
-    CLEANUP(wipe_and_free) struct buf pem;
-    CLEANUP(fd_cleanup) int dir = -1;
-    err_t code = open_data(en, &dir, e);
+    CLEANUP(buf_wipe_fini) struct buf pem;
+    err_t code;
 
     buf_init(&pem, PEM_BYTES);
-    if (code != ERR_OK) {
-        return code;
-    }
-    code = file_read_at(dir, PLACEHOLDER_NAME, &pem, e);
+    code = file_read_at(en->data_fd, PLACEHOLDER_NAME, &pem, e);
     if (code == ERR_NOT_FOUND) {
-        code = make_placeholder(en, dir, &pem, e);
+        code = make_placeholder(en, &pem, e);
     }
     if (code == ERR_OK) {
         en->placeholder_pem = xstrdup(buf_str(&pem));
@@ -90,32 +72,24 @@ has_admin(const struct engine *en)
 err_t
 first_start_token(struct engine *en, struct error *e)
 {
-    CLEANUP(wipe_and_free) struct buf token;
-    CLEANUP(fd_cleanup) int dir = -1;
-    err_t code = open_data(en, &dir, e);
+    CLEANUP(buf_wipe_fini) struct buf token;
 
     buf_init(&token, TOKEN_FILE_BYTES);
-    if (code != ERR_OK) {
-        return code;
-    }
     if (has_admin(en)) {
-        return file_remove_tree_at(dir, FIRST_START_TOKEN, e);
+        return file_remove_tree_at(en->data_fd, FIRST_START_TOKEN, e);
     }
     log_info(
         "no administrator yet: the setup token is in %s/%s", en->data_dir, FIRST_START_TOKEN);
-    if (file_exists_at(dir, FIRST_START_TOKEN)) {
+    if (file_exists_at(en->data_fd, FIRST_START_TOKEN)) {
         return ERR_OK;
     }
     crypt_token(&token, TOKEN_BYTES);
     buf_putc(&token, '\n');
-    return file_write_at(dir, FIRST_START_TOKEN, buf_str(&token), token.len, 0600, e);
+    return file_write_at(en->data_fd, FIRST_START_TOKEN, buf_str(&token), token.len, 0600, e);
 }
 
 err_t
 first_start_read_token(struct engine *en, struct buf *out, struct error *e)
 {
-    CLEANUP(fd_cleanup) int dir = -1;
-    err_t code = open_data(en, &dir, e);
-
-    return code == ERR_OK ? file_read_at(dir, FIRST_START_TOKEN, out, e) : code;
+    return file_read_at(en->data_fd, FIRST_START_TOKEN, out, e);
 }

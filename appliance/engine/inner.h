@@ -79,7 +79,6 @@ bool engine_pause(struct engine *en, int64_t ms);
 void engine_wake(struct engine *en); /* the watcher looks at once */
 void engine_audit(struct engine *en, const char *author, const char *action, const char *text);
 bool engine_stopping(struct engine *en);
-char *engine_path(const char *dir, const char *name); /* the caller frees */
 
 /* ---- view.c: engine thread ---- */
 
@@ -101,8 +100,6 @@ void draft_plan_make(
     const struct actor *who, struct draft_plan *plan);
 /* One transaction in the database, then en->live. Publishes the view. */
 MUST_USE err_t draft_write(struct engine *en, const struct draft_plan *plan, struct error *e);
-/* The row of (kind, id), or NULL. */
-struct draft_row *draft_find(struct engine *en, enum kind kind, const char *id);
 int draft_row_compare(const struct draft_row *a, const struct draft_row *b);
 /* Drops rows whose object equals the head's. */
 void draft_settle(struct engine *en);

@@ -4,7 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/date.h"
 #include "base/utf8.h"
+
+json_t *
+json_time(int64_t wall_ms)
+{
+    char text[DATE_TEXT_BYTES];
+
+    if (wall_ms == 0) {
+        return json_null();
+    }
+    date_format(wall_ms, text);
+    return json_string(text);
+}
 
 void
 foreign_text_copy(char *out, size_t bytes, const char *s)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Problems and foreign text as JSON. */
+/* Problems, times and foreign text as JSON. */
 #ifndef LOCKSTEP_ENGINE_PROBLEMS_JSON_H
 #define LOCKSTEP_ENGINE_PROBLEMS_JSON_H
 
@@ -9,6 +9,8 @@
 
 /* [{"severity", "code", "kind", "name", "pointer", "message"}]; kind and name may be null. */
 json_t *problems_json(const struct problems *p);
+/* RFC 3339; null for 0. */
+json_t *json_time(int64_t wall_ms);
 /* A string of text that may come from another program: bytes that are no UTF-8 become '?'.
  * null for NULL. */
 json_t *json_foreign_text(const char *s);

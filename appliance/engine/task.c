@@ -122,15 +122,6 @@ find(const struct tasks *t, int64_t id)
 }
 
 static json_t *
-time_json(int64_t wall_ms)
-{
-    char text[CLOCK_TEXT_BYTES];
-
-    clock_format(wall_ms, text);
-    return json_string(text);
-}
-
-static json_t *
 steps_json(const struct tasks *t, const struct task *task)
 {
     json_t *steps = json_array();
@@ -160,8 +151,8 @@ to_json(const struct tasks *t, const struct task *task)
         "{s:I, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:O?, s:O?}", "id",
         (json_int_t)task->id, "kind", task->kind, "title", json_foreign_text(task->title),
         "author", json_foreign_text(task->author), "state", state_names[task->state], "at",
-        time_json(task->at_ms), "ended", ended ? time_json(task->ended_ms) : json_null(),
-        "code", ended ? json_string(error_name(task->code)) : json_null(), "message",
+        json_time(task->at_ms), "ended", json_time(task->ended_ms), "code",
+        ended ? json_string(error_name(task->code)) : json_null(), "message",
         json_foreign_text(task->message), "steps", steps_json(t, task), "problems",
         task->problems, "result", task->result);
 }

@@ -139,18 +139,6 @@ number_or_null(bool known, int64_t n)
 }
 
 static json_t *
-time_json(int64_t wall_ms)
-{
-    char text[CLOCK_TEXT_BYTES];
-
-    if (wall_ms == 0) {
-        return json_null();
-    }
-    clock_format(wall_ms, text);
-    return json_string(text);
-}
-
-static json_t *
 running_json(const struct engine_status *s)
 {
     char commit[SHA256_HEX + 1];
@@ -176,9 +164,9 @@ status_json(const struct engine_status *s)
         number_or_null(up, s->haproxy_pid), "uptime_s", number_or_null(up, s->uptime_s),
         "connections", number_or_null(up, s->connections), "max_connections",
         number_or_null(up, s->max_connections), "old_workers", (json_int_t)s->old_workers,
-        "seen_at", time_json(s->seen_at_ms), "running", running_json(s), "serving", "state",
+        "seen_at", json_time(s->seen_at_ms), "running", running_json(s), "serving", "state",
         fact_name(s->serving), "detail", text_or_null(s->serving_detail), "at",
-        time_json(s->serving_at_ms), "started", s->started ? 1 : 0, "reason",
+        json_time(s->serving_at_ms), "started", s->started ? 1 : 0, "reason",
         text_or_null(s->reason));
 }
 

@@ -17,6 +17,8 @@
 #define LOOK_MS 500
 /* Nothing announces the end of a reload. */
 #define LOOK_INTERVAL_MS 20
+/* A reload that another program asked for may be under way: the master refuses meanwhile. */
+#define AWAY_MS 3000
 /* A "reload" that left no trace for so long in a master that answers was lost. */
 #define QUIET_MS 1000
 
@@ -223,6 +225,19 @@ is_gone(pid_t pid)
     return kill(pid, 0) != 0 && errno == ESRCH;
 }
 
+static err_t
+first_look(struct reload *r, struct error *e)
+{
+    int64_t away_end_ms = clock_mono_ms(&clock_system) + AWAY_MS;
+    err_t code = master_show(r->socket_path, left_ms(r, INT64_MAX), &r->before, e);
+
+    while (code == ERR_UNAVAILABLE && clock_mono_ms(&clock_system) < away_end_ms) {
+        (void)poll(NULL, 0, LOOK_INTERVAL_MS);
+        code = master_show(r->socket_path, left_ms(r, INT64_MAX), &r->before, e);
+    }
+    return code;
+}
+
 static enum look
 reload_look(struct reload *r)
 {
@@ -288,7 +303,7 @@ master_reload(
         .admin_path = admin_path,
         .end_ms = clock_mono_ms(&clock_system) + deadline_ms,
     };
-    err_t code = master_show(socket_path, deadline_ms, &r.before, e);
+    err_t code = first_look(&r, e);
 
     if (code != ERR_OK) {
         return code;

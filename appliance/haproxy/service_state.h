@@ -11,7 +11,7 @@ enum service_state {
     SERVICE_STOPPED,  /* not wanted, or no generation to start with */
     SERVICE_STARTING, /* does not serve yet */
     SERVICE_RUNNING,
-    SERVICE_WAITING, /* ended; the next start is due after a while */
+    SERVICE_WAITING, /* ended by itself, and is started until it serves */
 };
 
 const char *service_state_name(enum service_state state);

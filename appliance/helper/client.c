@@ -15,7 +15,7 @@
 static err_t
 code_of_name(const char *name)
 {
-#define CODE(code, name, text, status) ERR_##code,
+#define CODE(code, name, status) ERR_##code,
     static const err_t codes[] = {ERR_LIST(CODE)};
 #undef CODE
 

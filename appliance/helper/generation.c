@@ -171,7 +171,21 @@ list_generations(int generation_fd, struct list *l, struct error *e)
 }
 
 err_t
-generation_prune(int generation_fd, struct error *e)
+generation_remove(int generation_fd, int64_t n, struct error *e)
+{
+    char name[GENERATION_NAME_BYTES];
+    char marker[GENERATION_NAME_BYTES + sizeof MARKER];
+
+    generation_name(n, name);
+    (void)snprintf(marker, sizeof marker, "%s/" MARKER, name);
+    if (unlinkat(generation_fd, marker, 0) != 0 && errno != ENOENT) {
+        return error_errno(e, ERR_IO, errno, "cannot remove %s", marker);
+    }
+    return file_remove_tree_at(generation_fd, name, e);
+}
+
+err_t
+generation_prune(int generation_fd, int64_t keep, struct error *e)
 {
     CLEANUP(list_cleanup) struct list l = {.items = NULL};
     int64_t current = 0;
@@ -186,17 +200,14 @@ generation_prune(int generation_fd, struct error *e)
         code = list_generations(generation_fd, &l, e);
     }
     for (size_t i = 0; code == ERR_OK && i < l.count; i++) {
-        char name[GENERATION_NAME_BYTES];
-
-        if (l.items[i] == current || l.items[i] == good) {
+        if (l.items[i] == current || l.items[i] == good || l.items[i] == keep) {
             continue;
         }
         if (kept < GENERATION_KEPT) {
             kept++;
             continue;
         }
-        generation_name(l.items[i], name);
-        code = file_remove_tree_at(generation_fd, name, e);
+        code = generation_remove(generation_fd, l.items[i], e);
     }
     return code;
 }

@@ -10,7 +10,7 @@
 
 #define GENERATION_MAX        ((int64_t)9007199254740991) /* 2^53 - 1 */
 #define GENERATION_NAME_BYTES 32
-#define GENERATION_KEPT       5 /* besides current and good */
+#define GENERATION_KEPT       5 /* besides those in use */
 
 /* Names of N and of the directory that becomes N. */
 void generation_name(int64_t n, char out[GENERATION_NAME_BYTES]);
@@ -28,8 +28,11 @@ MUST_USE err_t generation_mark(int generation_fd, int64_t n, int exit_status, st
 /* ERR_OK when N was checked with exit status 0; ERR_NOT_FOUND, ERR_CONFLICT. */
 MUST_USE err_t generation_require_checked(int generation_fd, int64_t n, struct error *e);
 
-/* Removes all generations but current, good and the newest GENERATION_KEPT others. */
-MUST_USE err_t generation_prune(int generation_fd, struct error *e);
+/* Removes one. Interrupted, what is left of it counts as not checked. Absent = success. */
+MUST_USE err_t generation_remove(int generation_fd, int64_t n, struct error *e);
+/* Removes all generations but current, good, keep (0: none) and the newest GENERATION_KEPT
+ * others. */
+MUST_USE err_t generation_prune(int generation_fd, int64_t keep, struct error *e);
 /* Removes what an interrupted "stage" left. */
 MUST_USE err_t generation_clear_temporary(int generation_fd, struct error *e);
 

@@ -30,5 +30,5 @@ verb_settle(struct helper_context *c, const json_t *request, json_t *answer, str
     err_t code = switch_link(c, request, "good", e);
 
     (void)answer;
-    return code == ERR_OK ? generation_prune(c->generation_fd, e) : code;
+    return code == ERR_OK ? generation_prune(c->generation_fd, 0, e) : code;
 }

@@ -5,7 +5,8 @@
  *
  * {"verb": "stage", "generation": N}   copies <state_dir>/stage/N (made by lockstepd) to
  *     <state_dir>/generation/N (root's), refusing file names and keywords that it does not
- *     allow, and runs "haproxy -c" on the copy -> {"ok": true, "exit_status", "output"}
+ *     allow, and runs "haproxy -c" on the copy -> {"ok": true, "exit_status", "output"};
+ *     prunes old ones first
  * {"verb": "bind-test", "binds": [{"address", "port"}]} -> {"ok": true, "failures":
  *     [{"address", "port", "reason", "holder"}]}; a port that our own HAProxy holds is free
  * {"verb": "install", "generation": N} switches <state_dir>/generation/current

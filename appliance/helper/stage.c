@@ -146,7 +146,7 @@ make_room(const struct stage *s, struct error *e)
                 s->name, links[i]);
         }
     }
-    return file_remove_tree_at(s->c->generation_fd, s->name, e);
+    return generation_remove(s->c->generation_fd, s->n, e);
 }
 
 static err_t
@@ -217,7 +217,11 @@ verb_stage(struct helper_context *c, const json_t *request, json_t *answer, stru
     }
     generation_name(s.n, s.name);
     generation_temporary_name(s.n, s.temporary);
-    code = copy(&s, e);
+    /* First: those that failed since the last "settle" may be what fills the disk. */
+    code = generation_prune(c->generation_fd, s.n, e);
+    if (code == ERR_OK) {
+        code = copy(&s, e);
+    }
     if (code == ERR_OK) {
         code = refuse_all(&s, e);
     }

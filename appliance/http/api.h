@@ -36,6 +36,11 @@ void api_draft_reply(struct request *r); /* 200 with the present draft */
 MUST_USE err_t api_render_text(
     struct request *r, const struct snapshot_pair *pair, struct problems *p, char **ret,
     struct error *e);
+/* apply_check, but ERR_BUSY when too many run already: checks wait for the helper, and must
+ * leave workers to those who sign in. */
+MUST_USE err_t api_check(
+    struct request *r, const struct snapshot_pair *candidate, struct problems *p,
+    struct rendered **ret, struct error *e);
 /* {"objects", "haproxy_cfg", "problems", "effect"} of two pairs. */
 MUST_USE err_t api_diff(
     struct request *r, const struct snapshot_pair *before, const struct snapshot_pair *after,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What differs between two configurations, as objects and as haproxy.cfg; the full check. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +11,9 @@
 #include "model/diff.h"
 #include "routes_gen.h"
 
-#define CFG_NAME "haproxy.cfg"
-#define DIFF_MAX ((size_t)64 << 20)
+#define CFG_NAME   "haproxy.cfg"
+#define DIFF_MAX   ((size_t)64 << 20)
+#define CHECKS_MAX 2
 
 err_t
 api_render_text(
@@ -97,6 +99,24 @@ http_config_diff(struct request *r)
     reply_json(r, 200, diff);
 }
 
+err_t
+api_check(
+    struct request *r, const struct snapshot_pair *candidate, struct problems *p,
+    struct rendered **ret, struct error *e)
+{
+    struct http *h = r->http;
+    err_t code;
+
+    *ret = NULL;
+    if (atomic_fetch_add(&h->checks, 1) < CHECKS_MAX) {
+        code = apply_check(h->config.engine, candidate, p, ret, e);
+    } else {
+        code = error_set(e, ERR_BUSY, "%d checks are running", CHECKS_MAX);
+    }
+    (void)atomic_fetch_sub(&h->checks, 1);
+    return code;
+}
+
 void
 http_config_check(struct request *r)
 {
@@ -105,7 +125,7 @@ http_config_check(struct request *r)
     struct problems *p = request_problems(r);
     struct rendered *files = NULL;
     struct error e;
-    err_t code = apply_check(en, &v->draft, p, &files, &e);
+    err_t code = api_check(r, &v->draft, p, &files, &e);
 
     apply_rendered_done(en, files);
     if (code != ERR_OK && code != ERR_INVALID) {

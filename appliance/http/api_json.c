@@ -36,13 +36,7 @@ api_hash(const struct hash *hash)
 json_t *
 api_time(int64_t wall_ms)
 {
-    char text[CLOCK_TEXT_BYTES];
-
-    if (wall_ms == 0) {
-        return json_null();
-    }
-    clock_format(wall_ms, text);
-    return json_string(text);
+    return json_time(wall_ms);
 }
 
 json_t *

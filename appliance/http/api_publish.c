@@ -172,6 +172,16 @@ start_apply(struct request *r, struct publish *x)
     answer_task(r, task_json(engine_tasks(en), task), false);
 }
 
+/* Whether something changed since the view of the request was taken. */
+static bool
+has_moved(struct request *r)
+{
+    int64_t version = request_view(r)->version;
+    CLEANUP(view_cleanup) struct view *present = engine_view(r->http->config.engine);
+
+    return present->version != version;
+}
+
 /* False: refused because the draft moved since the plan was made. */
 static bool
 edit_as_planned(struct request *r, struct publish *x, bool last_try)
@@ -181,7 +191,7 @@ edit_as_planned(struct request *r, struct publish *x, bool last_try)
 
     if (x->set.count > 0 &&
         edit_draft(r->http->config.engine, &x->set, &r->actor, p, &e) != ERR_OK) {
-        if (!last_try && (e.code == ERR_STALE || e.code == ERR_CONFLICT)) {
+        if (!last_try && has_moved(r)) {
             return false;
         }
         reply_error(r, &e, p);

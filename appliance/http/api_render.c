@@ -282,7 +282,7 @@ http_render_create(struct request *r)
         return;
     }
     pair = (struct snapshot_pair){shared, local};
-    code = apply_check(en, &pair, p, &files, &e);
+    code = api_check(r, &pair, p, &files, &e);
     if (files == NULL) {
         reply_error(r, &e, p);
     } else {

@@ -60,6 +60,8 @@ struct http {
     size_t working;
     bool closing;
 
+    _Atomic int checks; /* api_diff.c: running ones */
+
     /* wait.c: requests that wait for a task to end. */
     pthread_mutex_t wait_lock;
     struct request *waiting;

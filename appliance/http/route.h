@@ -28,19 +28,19 @@ enum runs { RUNS_INLINE, RUNS_ENGINE, RUNS_WORKER };
 
 struct route {
     enum http_method method;
-    const char *path;            /* "/api/v1/{kind}/{name}" */
-    const char *const *segments; /* "api", "v1", "{kind}", "{name}", NULL */
-    size_t segment_count;
     enum route_family family;
     enum permission permission;
     enum runs runs;
+    const char *path;            /* "/api/v1/{kind}/{name}" */
+    const char *const *segments; /* "api", "v1", "{kind}", "{name}", NULL */
+    size_t segment_count;
     size_t body_max;          /* bytes; 0: a body is refused */
-    bool body_optional;       /* no body means {} */
-    bool merge;               /* application/merge-patch+json beside application/json */
-    bool if_match;            /* 428 without the header If-Match */
     const char *const *query; /* known query parameters, then NULL */
     const char *operation;    /* "object_get"; the handler is http_object_get */
     route_fn handler;
+    bool body_optional; /* no body means {} */
+    bool merge;         /* application/merge-patch+json beside application/json */
+    bool if_match;      /* 428 without the header If-Match */
 };
 
 #endif

@@ -5,14 +5,13 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/date.h"
 #include "base/json.h"
 #include "base/utf8.h"
 
 #define COMMIT_MAX_BYTES ((size_t)16384) /* texts escaped, 16 parents */
 #define INT_MAX_JSON     ((int64_t)9007199254740991)
 #define FP8              8
-#define MS_PER_DAY       ((int64_t)86400000)
-#define TIME_MAX_MS      ((int64_t)253402300799999) /* 9999-12-31T23:59:59.999Z */
 
 static json_t *
 hex_of(const struct hash *h)
@@ -73,27 +72,13 @@ commit_compute_id(const struct commit *c)
     return sha256(b.data, b.len);
 }
 
-/* RFC 3339 in UTC. Not base/clock's, which a pure layer does not include. */
 static json_t *
 time_of(int64_t ms)
 {
-    CLEANUP(buf_fini) struct buf b = {.max = 32};
-    int64_t clamped = ms < 0 ? 0 : ms > TIME_MAX_MS ? TIME_MAX_MS : ms;
-    /* Days since 1 March of the year 0, so that a leap day is the last of its year. */
-    int64_t day = clamped / MS_PER_DAY + 719468;
-    int64_t in_day = clamped % MS_PER_DAY;
-    int64_t era_day = day % 146097; /* of 400 years */
-    int64_t era_year = (era_day - era_day / 1460 + era_day / 36524 - era_day / 146096) / 365;
-    int64_t year_day = era_day - (365 * era_year + era_year / 4 - era_year / 100);
-    int64_t march_month = (5 * year_day + 2) / 153;
-    int64_t month = march_month < 10 ? march_month + 3 : march_month - 9;
-    int64_t year = era_year + day / 146097 * 400 + (month <= 2 ? 1 : 0);
+    char text[DATE_TEXT_BYTES];
 
-    buf_printf(
-        &b, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", (int)year, (int)month,
-        (int)(year_day - (153 * march_month + 2) / 5 + 1), (int)(in_day / 3600000),
-        (int)(in_day / 60000 % 60), (int)(in_day / 1000 % 60), (int)(in_day % 1000));
-    return json_string(buf_str(&b));
+    date_format(ms, text);
+    return json_string(text);
 }
 
 json_t *

@@ -191,17 +191,10 @@ copy_value(struct block *b, const struct schema_field *f, const struct value *v)
     return copy;
 }
 
-static void
-wiped_cleanup(struct buf *b)
-{
-    buf_wipe(b);
-    buf_fini(b);
-}
-
 struct object *
 object_build(enum kind kind, const char *id, const struct value *fields)
 {
-    CLEANUP(wiped_cleanup) struct buf canonical = {0};
+    CLEANUP(buf_wipe_fini) struct buf canonical = {0};
     const struct schema_kind *k = schema_kind(kind);
     struct sizes sizes = {.values = k->field_count};
     struct object *o;

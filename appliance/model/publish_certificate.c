@@ -133,17 +133,10 @@ placeholder_fits(const struct plan *pl, const struct object *o)
 }
 
 static void
-wiped_cleanup(struct buf *b)
-{
-    buf_wipe(b);
-    buf_fini(b);
-}
-
-static void
 make_placeholder(struct plan *pl)
 {
-    struct buf chain CLEANUP(buf_fini);
-    struct buf key CLEANUP(wiped_cleanup);
+    CLEANUP(buf_fini) struct buf chain;
+    CLEANUP(buf_wipe_fini) struct buf key;
     struct error e = {0};
     buf_init(&chain, PEM_MAX);
     buf_init(&key, PEM_MAX);

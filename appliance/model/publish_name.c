@@ -6,11 +6,11 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "model/publish_plan.h"
+#include "model/value.h"
 
-#define RESERVED_PREFIX "lockstep"
-#define SAFE_PREFIX     "site-"
-#define SUFFIX_BYTES    5 /* "-9999" */
-#define MAX_TRIES       9999
+#define SAFE_PREFIX  "site-"
+#define SUFFIX_BYTES 5 /* "-9999" */
+#define MAX_TRIES    9999
 
 /* What the service is on decides what its URL is: with TLS it is the TLS listener, and the
  * others only redirect there. */
@@ -85,7 +85,7 @@ static const char *
 made_name(const struct plan *pl)
 {
     const struct publish_request *r = &pl->r;
-    struct buf name CLEANUP(buf_fini);
+    CLEANUP(buf_fini) struct buf name;
     buf_init(&name, 4096);
     if (r->host_count == 0) {
         buf_puts(&name, plan_want(pl).name);
@@ -94,7 +94,8 @@ made_name(const struct plan *pl)
         put_safe(&name, r->hosts[0] + 1);
     } else {
         const char *host = r->hosts[0];
-        if (strncmp(host, RESERVED_PREFIX, strlen(RESERVED_PREFIX)) == 0 || host[0] == '_') {
+        if (strncmp(host, VALUE_RESERVED_PREFIX, strlen(VALUE_RESERVED_PREFIX)) == 0 ||
+            host[0] == '_') {
             buf_puts(&name, SAFE_PREFIX);
         }
         put_safe(&name, host);

@@ -232,7 +232,7 @@ publish_remove_plan(
     const char *service, const struct snapshot_pair *now, struct arena *arena,
     struct change_set *set, struct error *e)
 {
-    struct owned_set owned CLEANUP(owned_fini);
+    CLEANUP(owned_fini) struct owned_set owned;
     owned_init(&owned, now->shared, service);
     if (owned.service == NULL) {
         return error_set(e, ERR_NOT_FOUND, "there is no service \"%s\"", service);

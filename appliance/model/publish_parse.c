@@ -8,9 +8,9 @@
 #include "base/buf.h"
 #include "model/object_build.h"
 #include "model/publish_text.h"
+#include "model/value.h"
 
-#define SHOWN_MAX       64 /* a longer key of the request is not repeated in a message */
-#define RESERVED_PREFIX "lockstep"
+#define SHOWN_MAX 64 /* a longer key of the request is not repeated in a message */
 
 static const char *const known_keys[] = {"url", "urls", "to", "check", "name"};
 
@@ -264,10 +264,11 @@ parse_name(struct parser *ps, const json_t *request, struct publish_request *r)
     if (s == NULL) {
         return;
     }
-    if (strncmp(s, RESERVED_PREFIX, strlen(RESERVED_PREFIX)) == 0) {
+    if (strncmp(s, VALUE_RESERVED_PREFIX, strlen(VALUE_RESERVED_PREFIX)) == 0) {
         parser_fail(
             ps, "reserved_name",
-            "Names that start with \"" RESERVED_PREFIX "\" are kept for the appliance's own "
+            "Names that start with \"" VALUE_RESERVED_PREFIX
+            "\" are kept for the appliance's own "
             "parts: choose another name.");
         return;
     }
@@ -280,7 +281,7 @@ parse_name(struct parser *ps, const json_t *request, struct publish_request *r)
 static const char *
 key_pointer(const struct parser *ps, const char *key)
 {
-    struct buf out CLEANUP(buf_fini);
+    CLEANUP(buf_fini) struct buf out;
     buf_init(&out, (size_t)4 * SHOWN_MAX);
     buf_putc(&out, '/');
     for (; *key != '\0'; key++) {

@@ -32,7 +32,7 @@ parser_check(
     const struct parser *ps, const struct schema_field *field, const char *text,
     const char *code, const char *message)
 {
-    struct buf normal CLEANUP(buf_fini);
+    CLEANUP(buf_fini) struct buf normal;
     struct error e = {0};
     size_t len = strlen(text);
     buf_init(&normal, TEXT_MAX + 1);

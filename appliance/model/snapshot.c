@@ -53,7 +53,7 @@ snapshot_ref(const struct snapshot *s)
     return m;
 }
 
-void
+static void
 chunk_unref(struct chunk *c)
 {
     if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) != 1) {
@@ -129,8 +129,9 @@ snapshot_id_key(enum kind kind, const char *id, uint64_t *ret)
     return good;
 }
 
-size_t
-snapshot_id_at(const struct snapshot *s, enum kind k, uint64_t key)
+/* Position in by_id, or SIZE_MAX. */
+static size_t
+id_at(const struct snapshot *s, enum kind k, uint64_t key)
 {
     const uint64_t *keys = s->id_keys + s->start[k];
     size_t n = s->start[k + 1] - s->start[k];
@@ -176,7 +177,7 @@ snapshot_by_id(const struct snapshot *s, enum kind k, const char *id)
     if (!snapshot_id_key(k, id, &key)) {
         return NULL;
     }
-    at = snapshot_id_at(checked(s), k, key);
+    at = id_at(checked(s), k, key);
     return at != SIZE_MAX ? s->by_id[at] : NULL;
 }
 

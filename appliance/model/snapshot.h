@@ -43,6 +43,7 @@ const struct snapshot *snapshot_of(const struct snapshot_pair *pair, enum kind k
 struct snapshot_edit;
 struct snapshot_edit *snapshot_edit_new(const struct snapshot *from);
 void snapshot_edit_free(struct snapshot_edit *x);
+void snapshot_edit_cleanup(struct snapshot_edit **x);
 void snapshot_edit_put(struct snapshot_edit *x, struct object *o);
 void snapshot_edit_remove(struct snapshot_edit *x, enum kind k, const char *id);
 /* Frees x in either case. */

@@ -47,6 +47,12 @@ snapshot_edit_free(struct snapshot_edit *x)
     free(x);
 }
 
+void
+snapshot_edit_cleanup(struct snapshot_edit **x)
+{
+    snapshot_edit_free(*x);
+}
+
 static void
 add(struct snapshot_edit *x, enum kind k, const char *id, struct object *o)
 {

@@ -43,8 +43,5 @@ struct snapshot {
 bool snapshot_id_key(enum kind kind, const char *id, uint64_t *ret);
 /* Position of the first object of kind k whose name is not less, in by_name. */
 size_t snapshot_name_bound(const struct snapshot *s, enum kind k, const char *name);
-/* Position in by_id, or SIZE_MAX. */
-size_t snapshot_id_at(const struct snapshot *s, enum kind k, uint64_t key);
-void chunk_unref(struct chunk *c);
 
 #endif

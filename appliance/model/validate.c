@@ -19,8 +19,17 @@ kind_has_refs(const struct schema_kind *kind)
 void
 validate_all(const struct snapshot_pair *candidate, int64_t now_s, struct problems *p)
 {
+    validate_beside(candidate, NULL, now_s, p);
+}
+
+void
+validate_beside(
+    const struct snapshot_pair *candidate, const struct snapshot_pair *other, int64_t now_s,
+    struct problems *p)
+{
     struct checks c;
     checks_init(&c, candidate, now_s, p);
+    c.other = other;
     check_listeners(&c);
     check_services(&c);
     check_pools(&c);

@@ -18,6 +18,11 @@
  * service's host) do not stop an apply. Does not compare certificates with their keys: that
  * is validate_object's part. */
 void validate_all(const struct snapshot_pair *candidate, int64_t now_s, struct problems *p);
+/* The same with a clash of two objects told at the one that other does not have, so that an
+ * edit is told of its own object and not of the one that was there first. */
+void validate_beside(
+    const struct snapshot_pair *candidate, const struct snapshot_pair *other, int64_t now_s,
+    struct problems *p);
 
 /* What is costly and needs only one object: for each object that is new or changed, before
  * validate_all. A certificate whose key does not belong to it is an error; its dates are

@@ -22,6 +22,7 @@ struct id_slot {
 
 struct checks {
     const struct snapshot_pair *pair;
+    const struct snapshot_pair *other; /* or NULL */
     int64_t now_s;
     struct problems *p;
     struct kind_list kinds[KIND_COUNT];
@@ -43,6 +44,10 @@ const uint32_t *
 checks_targets(const struct checks *c, enum kind kind, size_t pos, uint32_t field);
 /* Where a problem is. Keeps pointer as it is: it must outlive the use. */
 struct problem checks_at(const struct object *o, const char *pointer);
+
+/* Whether a clash that was found at own is to be told at with: only own is in other too. */
+bool
+checks_blame_with(const struct checks *c, const struct object *own, const struct object *with);
 
 /* A hash for tables of one call; seed chains several parts. */
 uint32_t checks_hash(uint32_t seed, const char *s, size_t len);

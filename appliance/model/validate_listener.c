@@ -164,7 +164,12 @@ check_clashes(const struct checks *c)
         }
         if (other != NULL && told[own->listener] != other->listener + 1) {
             told[own->listener] = other->listener + 1;
-            report_clash(c, own, other);
+            if (checks_blame_with(
+                    c, listeners->items[own->listener], listeners->items[other->listener])) {
+                report_clash(c, other, own);
+            } else {
+                report_clash(c, own, other);
+            }
         }
     }
     free(told);

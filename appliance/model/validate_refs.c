@@ -262,6 +262,18 @@ checks_init(
     c->slots = NULL;
 }
 
+static bool
+is_kept(const struct checks *c, const struct object *o)
+{
+    return c->other != NULL && snapshot_by_id(c->other->shared, o->kind, o->id) == o;
+}
+
+bool
+checks_blame_with(const struct checks *c, const struct object *own, const struct object *with)
+{
+    return is_kept(c, own) && !is_kept(c, with);
+}
+
 void
 checks_fini(struct checks *c)
 {

@@ -160,7 +160,11 @@ publish(struct service_check *sc, struct published own)
         }
         if (sc->told != slot->service) {
             sc->told = slot->service;
-            report_twice(sc, o, &own, other);
+            if (checks_blame_with(sc->c, o, other)) {
+                report_twice(sc, other, slot, o);
+            } else {
+                report_twice(sc, o, &own, other);
+            }
         }
         return;
     }
@@ -170,19 +174,22 @@ publish(struct service_check *sc, struct published own)
 static void
 carry(struct service_check *sc, uint32_t service, uint32_t listener)
 {
-    const struct object *o = sc->c->kinds[K_SERVICE].items[service - 1];
+    const struct kind_list *services = &sc->c->kinds[K_SERVICE];
+    const struct object *o = services->items[service - 1];
     const struct object *l = sc->c->kinds[K_LISTENER].items[listener];
     uint32_t before = sc->carried[listener];
     sc->carried[listener] = service;
     if (before == 0) {
         return;
     }
-    const struct problem where = checks_at(o, "/listeners");
+    const struct object *with = services->items[before - 1];
+    bool turn = checks_blame_with(sc->c, o, with);
+    const struct problem where = checks_at(turn ? with : o, "/listeners");
     problems_add(
         sc->c->p, SEVERITY_ERROR, "listener_taken", &where,
         "The listener \"%s\" has mode tcp and carries the service \"%s\" already: use a "
         "listener with another port, or turn one of the two services off.",
-        l->name.s, sc->c->kinds[K_SERVICE].items[before - 1]->name.s);
+        l->name.s, turn ? o->name.s : with->name.s);
 }
 
 static void

@@ -10,9 +10,8 @@
 #include "base/x509.h"
 #include "model/value_checks.h"
 
-#define RESERVED_PREFIX "lockstep"
-#define HASHED_PREFIX   "scrypt$"
-#define HASHED_PARTS    6
+#define HASHED_PREFIX "scrypt$"
+#define HASHED_PARTS  6
 
 /* ---- names ---- */
 
@@ -29,9 +28,9 @@ check_name(const char *s, size_t len, struct buf *out, struct error *e)
                 "a name has only letters, digits, \"_\", \".\", \":\" and \"-\"");
         }
     }
-    if (starts_with(s, len, RESERVED_PREFIX)) {
+    if (starts_with(s, len, VALUE_RESERVED_PREFIX)) {
         return error_set(
-            e, ERR_INVALID, "names that start with \"" RESERVED_PREFIX "\" are reserved");
+            e, ERR_INVALID, "names that start with \"" VALUE_RESERVED_PREFIX "\" are reserved");
     }
     buf_put(out, s, len);
     return ERR_OK;
@@ -134,13 +133,6 @@ check_pem_chain(const char *s, size_t len, struct buf *out, struct error *e)
     return code == ERR_OK ? ERR_OK : ERR_INVALID;
 }
 
-static void
-secret_cleanup(struct buf *b)
-{
-    buf_wipe(b);
-    buf_fini(b);
-}
-
 /* Bytes of the first block of normalised PEM when that is its label, else 0. */
 static size_t
 block_of(const char *pem, size_t len, const char *label)
@@ -165,7 +157,7 @@ check_pem_key(const char *s, size_t len, struct buf *out, struct error *e)
     static const char *const labels[] = {"PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY"};
     static const char locked[] = "the key is protected by a passphrase; remove it first, as "
                                  "with \"openssl pkey\"";
-    CLEANUP(secret_cleanup) struct buf pem = {0};
+    CLEANUP(buf_wipe_fini) struct buf pem = {0};
     const char *key;
     size_t rest;
     size_t block;

@@ -6,6 +6,9 @@
 #include "base/error.h"
 #include "model/schema.h"
 
+/* What is called like this in HAProxy is the appliance's own. */
+#define VALUE_RESERVED_PREFIX "lockstep"
+
 struct text {
     const char *s; /* NUL-terminated */
     uint32_t len;

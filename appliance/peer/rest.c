@@ -36,10 +36,17 @@ err_t
 rest_open(const struct rest_config *config, struct rest **ret, struct error *e)
 {
     if (strncasecmp(config->url, "https://", 8) != 0 &&
-        strncasecmp(config->url, "http://", 7) != 0)
-        return error_set(e, ERR_INVALID, "\"%s\" is not a http or https URL", config->url);
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        strncasecmp(config->url, "http://", 7) != 0) {
+        return error_set(e, ERR_INVALID, "\"%s\" is not an http or https URL", config->url);
+    }
+    if (config->pin != NULL && strncasecmp(config->url, "https://", 8) != 0) {
+        return error_set(
+            e, ERR_INVALID, "%s has no key to compare with the pinned one: use https",
+            config->url);
+    }
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
         return error_set(e, ERR_INTERNAL, "libcurl does not start");
+    }
     CURL *curl = curl_easy_init();
     if (curl == NULL) {
         curl_global_cleanup();
@@ -56,19 +63,14 @@ rest_open(const struct rest_config *config, struct rest **ret, struct error *e)
 void
 rest_close(struct rest *r)
 {
-    if (r == NULL)
+    if (r == NULL) {
         return;
+    }
     ASSERT(r->magic == REST_MAGIC);
     r->magic = 0;
     curl_easy_cleanup(r->curl);
     curl_global_cleanup();
     free(r);
-}
-
-void
-rest_cleanup(struct rest **r)
-{
-    rest_close(*r);
 }
 
 void
@@ -104,14 +106,17 @@ header_value(const char *line, size_t len, const char *name, struct buf *out)
 {
     size_t n = strlen(name);
 
-    if (len <= n || strncasecmp(line, name, n) != 0 || line[n] != ':')
+    if (len <= n || strncasecmp(line, name, n) != 0 || line[n] != ':') {
         return false;
+    }
     const char *from = line + n + 1;
     const char *to = line + len;
-    while (from < to && (*from == ' ' || *from == '\t'))
+    while (from < to && (*from == ' ' || *from == '\t')) {
         from++;
-    while (to > from && (to[-1] == '\r' || to[-1] == '\n' || to[-1] == ' '))
+    }
+    while (to > from && (to[-1] == '\r' || to[-1] == '\n' || to[-1] == ' ')) {
         to--;
+    }
     buf_put(out, from, (size_t)(to - from));
     return true;
 }
@@ -119,8 +124,9 @@ header_value(const char *line, size_t len, const char *name, struct buf *out)
 static void
 take(struct buf *from, char *to, size_t bytes)
 {
-    if (from->len < bytes)
+    if (from->len < bytes) {
         memcpy(to, buf_str(from), from->len + 1);
+    }
     buf_reset(from);
 }
 
@@ -134,7 +140,7 @@ on_header(char *data, size_t size, size_t count, void *ctx)
     buf_init(&value, 8192);
     if (header_value(data, len, "ETag", &value)) {
         take(&value, a->etag, sizeof(a->etag));
-    } else if (header_value(data, len, "Set-Cookie", &value)) {
+    } else if (header_value(data, len, "Set-Cookie", &value) && value.len > 0) {
         value.len = strcspn(buf_str(&value), ";");
         value.data[value.len] = '\0';
         take(&value, a->cookie, sizeof(a->cookie));
@@ -146,7 +152,7 @@ static struct curl_slist *
 headers_of(const struct rest *r, const struct rest_request *q)
 {
     struct curl_slist *list = NULL;
-    CLEANUP(buf_fini) struct buf line;
+    CLEANUP(buf_wipe_fini) struct buf line;
     const char *const pairs[][2] = {
         {"Authorization: Bearer ", r->config->key},
         {"Content-Type: ", q->body != NULL ? "application/json" : NULL},
@@ -158,8 +164,9 @@ headers_of(const struct rest *r, const struct rest_request *q)
 
     buf_init(&line, 16384);
     for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
-        if (pairs[i][1] == NULL || (q->cookie != NULL && i == 0))
+        if (pairs[i][1] == NULL || (q->cookie != NULL && i == 0)) {
             continue;
+        }
         buf_reset(&line);
         buf_puts(&line, pairs[i][0]);
         buf_puts(&line, pairs[i][1]);
@@ -167,7 +174,6 @@ headers_of(const struct rest *r, const struct rest_request *q)
         ASSERT(longer != NULL);
         list = longer;
     }
-    buf_wipe(&line);
     return list;
 }
 
@@ -198,7 +204,9 @@ prepare(
         /* The pin is the identity; the certificate is self-signed by design. */
         curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 0L);
         curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 0L);
-        curl_easy_setopt(c, CURLOPT_PINNEDPUBLICKEY, r->config->pin);
+        ASSERT(
+            curl_easy_setopt(c, CURLOPT_PINNEDPUBLICKEY, r->config->pin) ==
+            CURLE_OK); /* without it there would be no check at all */
     }
 }
 
@@ -215,11 +223,12 @@ take_events(struct event_reader *x)
 {
     char *end;
 
-    while (!x->done && (end = strstr(x->text.data, "\n\n")) != NULL) {
+    while (!x->done && x->text.len > 0 && (end = strstr(x->text.data, "\n\n")) != NULL) {
         *end = '\0';
         const char *data = strstr(x->text.data, "data: ");
-        if (data != NULL)
+        if (data != NULL) {
             x->done = !x->fn(x->ctx, data + 6, strcspn(data + 6, "\n"));
+        }
         size_t used = (size_t)(end - x->text.data) + 2;
         memmove(x->text.data, x->text.data + used, x->text.len - used + 1);
         x->text.len -= used;
@@ -232,8 +241,9 @@ on_event_bytes(char *data, size_t size, size_t count, void *ctx)
     struct event_reader *x = ctx;
 
     buf_put(&x->text, data, size * count);
-    if (x->text.failed)
+    if (x->text.failed) {
         return 0;
+    }
     take_events(x);
     return x->done ? 0 : size * count;
 }
@@ -243,17 +253,21 @@ explain(
     CURLcode code, const struct rest_config *config, const struct rest_answer *a,
     struct error *e)
 {
-    if (code == CURLE_SSL_PINNEDPUBKEYNOTMATCH)
+    if (code == CURLE_SSL_PINNEDPUBKEYNOTMATCH) {
         return error_set(
             e, ERR_DENIED, "%s presents another key than the pinned one", config->url);
-    if (code == CURLE_PEER_FAILED_VERIFICATION)
+    }
+    if (code == CURLE_PEER_FAILED_VERIFICATION) {
         return error_set(e, ERR_DENIED, "the certificate of %s does not verify", config->url);
-    if (code == CURLE_OPERATION_TIMEDOUT)
+    }
+    if (code == CURLE_OPERATION_TIMEDOUT) {
         return error_set(
             e, ERR_TIMEOUT, "%s did not answer within %lld ms", config->url,
             (long long)config->timeout_ms);
-    if (code == CURLE_WRITE_ERROR && a->body.failed)
+    }
+    if (code == CURLE_WRITE_ERROR && a->body.failed) {
         return error_set(e, ERR_LIMIT, "the answer of %s is too long", config->url);
+    }
     return error_set(e, ERR_UNAVAILABLE, "%s: %s", config->url, curl_easy_strerror(code));
 }
 
@@ -268,8 +282,9 @@ rest_call(
     buf_puts(&url, r->config->url);
     buf_puts(&url, q->path);
     err_t err = buf_status(&url, e);
-    if (err != ERR_OK)
+    if (err != ERR_OK) {
         return err;
+    }
     buf_reset(&ret->body);
     ret->etag[0] = '\0';
     ret->cookie[0] = '\0';
@@ -277,8 +292,9 @@ rest_call(
     prepare(r, q, buf_str(&url), headers, ret);
     CURLcode code = curl_easy_perform(r->curl);
     curl_slist_free_all(headers);
-    if (code != CURLE_OK)
+    if (code != CURLE_OK) {
         return explain(code, r->config, ret, e);
+    }
     curl_off_t retry = 0;
     curl_easy_getinfo(r->curl, CURLINFO_RESPONSE_CODE, &ret->status);
     curl_easy_getinfo(r->curl, CURLINFO_RETRY_AFTER, &retry);
@@ -308,9 +324,11 @@ rest_events(struct rest *r, const char *path, rest_event_fn fn, void *ctx, struc
     CURLcode code = curl_easy_perform(r->curl);
     curl_slist_free_all(headers);
     buf_fini(&reader.text);
-    if (reader.done)
+    if (reader.done) {
         return ERR_OK;
-    if (code == CURLE_OK)
+    }
+    if (code == CURLE_OK) {
         return error_set(e, ERR_UNAVAILABLE, "%s ended the stream", r->config->url);
+    }
     return explain(code, r->config, &answer, e);
 }

@@ -42,10 +42,10 @@ struct rest_answer {
 void rest_answer_init(struct rest_answer *a);
 void rest_answer_fini(struct rest_answer *a); /* also for CLEANUP() */
 
-/* The texts of config must outlive the client. ERR_INVALID: not an http(s) URL. */
+/* The texts of config must outlive the client. ERR_INVALID: not an http(s) URL,
+ * or a pin for one without TLS. */
 MUST_USE err_t rest_open(const struct rest_config *config, struct rest **ret, struct error *e);
 void rest_close(struct rest *r);
-void rest_cleanup(struct rest **r);
 
 /* ERR_OK for every HTTP answer, whatever its status. ERR_UNAVAILABLE: no connection, with
  * the reason; ERR_DENIED: the server's key is not the pinned one, or its certificate does

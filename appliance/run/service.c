@@ -98,6 +98,7 @@ start(struct service *s)
     if (child_start(&s->child, argv, s->output.writer_fd, &e) != ERR_OK) {
         s->failures++;
         s->in_a_row++;
+        s->failing = true;
         log_error("%s", e.msg);
         return;
     }
@@ -114,6 +115,7 @@ look(struct service *s)
     if (master_show(s->master_path, LOOK_MS, &st, NULL) == ERR_OK &&
         st.master == s->child.pid && st.worker.pid != 0) {
         s->serves = true;
+        s->failing = false;
         s->in_a_row = 0;
         log_info("HAProxy serves (worker pid %d)", st.worker.pid);
     }
@@ -151,6 +153,7 @@ service_ended(struct service *s, const char *how)
     pid_t pid = s->child.pid;
 
     output_read(&s->output);
+    s->failing = s->failing || !told;
     if (!s->serves && !told) {
         s->failures++;
         s->in_a_row++;
@@ -193,6 +196,7 @@ want(struct service *s, struct error *e)
         return error_set(e, ERR_NOT_FOUND, "no generation is installed");
     }
     s->child.wanted = true;
+    s->failing = false;
     s->on_good = false;
     s->in_a_row = 0;
     return ERR_OK;
@@ -235,17 +239,19 @@ service_stop(struct service *s)
 {
     s->child.wanted = false;
     s->restarting = false;
+    s->failing = false;
     child_end(&s->child);
 }
 
 enum service_state
 service_state(const struct service *s)
 {
+    if (s->failing) {
+        return SERVICE_WAITING;
+    }
     if (s->child.pid != 0) {
         return s->serves && !s->restarting ? SERVICE_RUNNING : SERVICE_STARTING;
     }
-    if (!s->child.wanted || s->child.due_ms == CHILD_NEVER) {
-        return SERVICE_STOPPED;
-    }
-    return child_is_due(&s->child) ? SERVICE_STARTING : SERVICE_WAITING;
+    return s->child.wanted && s->child.due_ms != CHILD_NEVER ? SERVICE_STARTING
+                                                             : SERVICE_STOPPED;
 }

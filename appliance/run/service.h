@@ -19,6 +19,7 @@ struct service {
     char master_path[PATH_MAX];
     bool serves;        /* since the last start */
     bool restarting;    /* told to end in order to start again */
+    bool failing;       /* ended by itself, and did not serve since */
     bool on_good;       /* the last start used "good" */
     int64_t generation; /* of the last start */
     int64_t failures;   /* how often it ended before it served */

@@ -10,13 +10,6 @@
 #define FORM_SEALED     2
 #define PLACE_MAX_BYTES ((size_t)128)
 
-static void
-wipe_cleanup(struct buf *b)
-{
-    buf_wipe(b);
-    buf_fini(b);
-}
-
 /* What binds sealed bytes to their row. */
 static void
 place_of(enum kind kind, const struct hash *objhash, struct buf *out)
@@ -66,7 +59,7 @@ insert(
 err_t
 body_put(struct store *s, const struct object *o, struct error *e)
 {
-    CLEANUP(wipe_cleanup) struct buf packed = {.max = BODY_MAX_BYTES + BODY_MAX_BYTES / 8};
+    CLEANUP(buf_wipe_fini) struct buf packed = {.max = BODY_MAX_BYTES + BODY_MAX_BYTES / 8};
     CLEANUP(buf_fini) struct buf sealed = {.max = 2 * BODY_MAX_BYTES};
     CLEANUP(buf_fini) struct buf place = {.max = PLACE_MAX_BYTES};
     const struct schema_kind *kind = schema_kind(o->kind);
@@ -123,8 +116,8 @@ unpack(
 
 static void bufs_cleanup(struct buf (*bufs)[2])
 {
-    wipe_cleanup(&(*bufs)[0]);
-    wipe_cleanup(&(*bufs)[1]);
+    buf_wipe_fini(&(*bufs)[0]);
+    buf_wipe_fini(&(*bufs)[1]);
 }
 
 err_t

@@ -127,13 +127,6 @@ take_object(
     return code;
 }
 
-static void
-edit_cleanup(struct snapshot_edit **x)
-{
-    snapshot_edit_free(*x);
-    *x = NULL;
-}
-
 static err_t
 read_content(
     const struct store *s, int64_t seq, int64_t rev, struct snapshot **ret, struct error *e)
@@ -142,7 +135,7 @@ read_content(
         CHAIN "SELECT i.kind, i.id, i.objhash, b.form, b.data FROM " INDEX
               "LEFT JOIN body b ON b.objhash = i.objhash AND b.kind = i.kind "
               "WHERE i.objhash IS NOT NULL ORDER BY i.kind, i.id";
-    CLEANUP(edit_cleanup) struct snapshot_edit *x = snapshot_edit_new(NULL);
+    CLEANUP(snapshot_edit_cleanup) struct snapshot_edit *x = snapshot_edit_new(NULL);
     CLEANUP(query_cleanup) struct query q = {0};
     bool row = false;
     err_t code = query_open(s->db, sql, &q, e);

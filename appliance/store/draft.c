@@ -85,8 +85,8 @@ upsert(struct store *s, const struct draft_row *r, struct error *e)
     static const char sql[] =
         "INSERT INTO draft (kind, id, name, objhash, base, author, at_ms) "
         "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (kind, id) DO UPDATE SET "
-        "name = excluded.name, objhash = excluded.objhash, author = excluded.author, "
-        "at_ms = excluded.at_ms";
+        "name = excluded.name, objhash = excluded.objhash, base = excluded.base, "
+        "author = excluded.author, at_ms = excluded.at_ms";
     CLEANUP(query_cleanup) struct query q = {0};
     err_t code = query_open(s->db, sql, &q, e);
 
@@ -104,34 +104,6 @@ upsert(struct store *s, const struct draft_row *r, struct error *e)
 }
 
 err_t
-store_draft_put(struct store *s, const struct draft_row *row, struct error *e)
-{
-    CLEANUP(tx_cleanup) struct tx t = {0};
-    bool prune_now;
-    err_t code;
-
-    store_enter(s);
-    prune_now = s->writes >= STORE_PRUNE_WRITES;
-    code = tx_begin(s->db, &t, e);
-    if (code == ERR_OK && row->object != NULL) {
-        code = body_put(s, row->object, e);
-    }
-    if (code == ERR_OK) {
-        code = upsert(s, row, e);
-    }
-    if (code == ERR_OK && prune_now) {
-        code = prune(s, e);
-    }
-    if (code == ERR_OK) {
-        code = tx_commit(&t, e);
-    }
-    if (code == ERR_OK) {
-        s->writes = prune_now ? 0 : s->writes + 1;
-    }
-    return code;
-}
-
-err_t
 draft_drop(struct store *s, enum kind kind, const char *id, struct error *e)
 {
     static const char sql[] = "DELETE FROM draft WHERE kind = ? AND id = ?";
@@ -144,20 +116,6 @@ draft_drop(struct store *s, enum kind kind, const char *id, struct error *e)
     bind_text(&q, 1, schema_kind(kind)->name);
     bind_text(&q, 2, id);
     return query_run(&q, e);
-}
-
-err_t
-store_draft_remove(struct store *s, enum kind kind, const char *id, struct error *e)
-{
-    CLEANUP(tx_cleanup) struct tx t = {0};
-    err_t code;
-
-    store_enter(s);
-    code = tx_begin(s->db, &t, e);
-    if (code == ERR_OK) {
-        code = draft_drop(s, kind, id, e);
-    }
-    return code == ERR_OK ? tx_commit(&t, e) : code;
 }
 
 err_t
@@ -179,14 +137,10 @@ store_draft_clear(struct store *s, struct error *e)
 }
 
 static err_t
-replace_row(struct store *s, const struct draft_row *row, struct error *e)
+put_row(struct store *s, const struct draft_row *row, struct error *e)
 {
-    /* An update would keep the old base. */
-    err_t code = draft_drop(s, row->kind, row->id, e);
+    err_t code = row->object != NULL ? body_put(s, row->object, e) : ERR_OK;
 
-    if (code == ERR_OK && row->object != NULL) {
-        code = body_put(s, row->object, e);
-    }
     return code == ERR_OK ? upsert(s, row, e) : code;
 }
 
@@ -206,7 +160,7 @@ store_draft_write(
         code = draft_drop(s, drop->rows[i].kind, drop->rows[i].id, e);
     }
     for (size_t i = 0; code == ERR_OK && i < put->count; i++) {
-        code = replace_row(s, &put->rows[i], e);
+        code = put_row(s, &put->rows[i], e);
     }
     if (code == ERR_OK && prune_now) {
         code = prune(s, e);

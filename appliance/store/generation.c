@@ -10,6 +10,22 @@ static const char *const state_names[] = {
     [GENERATION_FAILED] = "failed",
 };
 
+/* What HAProxy runs is the newest good one, or newer. */
+static err_t
+forget_old(struct store *s, int64_t newest, struct error *e)
+{
+    static const char sql[] = "DELETE FROM generation WHERE number <= ? AND number < "
+                              "(SELECT max(number) FROM generation WHERE state = 'good')";
+    CLEANUP(query_cleanup) struct query q = {0};
+    err_t code = query_open(s->db, sql, &q, e);
+
+    if (code != ERR_OK) {
+        return code;
+    }
+    bind_i64(&q, 1, newest - STORE_KEPT_GENERATIONS);
+    return query_run(&q, e);
+}
+
 err_t
 store_generation_next(struct store *s, int64_t *ret_number, struct error *e)
 {
@@ -43,7 +59,10 @@ store_generation_next(struct store *s, int64_t *ret_number, struct error *e)
     }
     number = col_i64(&q, 0);
     query_again(&q);
-    code = tx_commit(&t, e);
+    code = forget_old(s, number, e);
+    if (code == ERR_OK) {
+        code = tx_commit(&t, e);
+    }
     if (code == ERR_OK) {
         *ret_number = number;
     }

@@ -8,10 +8,11 @@
 #include "store/db.h"
 #include "store/store.h"
 
-#define STORE_MAGIC          0x4c6b7374u
-#define STORE_APPLICATION_ID 1280004948
-#define STORE_KEPT_COMMITS   200 /* newest ones whose content is kept */
-#define STORE_FULL_EVERY     64  /* revisions from one full index to the next */
+#define STORE_MAGIC            0x4c6b7374u
+#define STORE_APPLICATION_ID   1280004948
+#define STORE_KEPT_COMMITS     200  /* newest ones whose content is kept */
+#define STORE_KEPT_GENERATIONS 1000 /* newest rows of the table */
+#define STORE_FULL_EVERY       64   /* revisions from one full index to the next */
 /* Bodies of edited drafts and of local objects have no commit that would trigger a prune. */
 #define STORE_PRUNE_WRITES 256
 

@@ -9,17 +9,10 @@
 static const char check_text[] = "lockstep";
 static const char check_place[] = "meta.key_check";
 
-static void
-wipe_cleanup(struct buf *b)
-{
-    buf_wipe(b);
-    buf_fini(b);
-}
-
 err_t
 key_read(int data_dir, uint8_t ret[SEAL_KEY_BYTES], struct error *e)
 {
-    CLEANUP(wipe_cleanup) struct buf b = {.max = SEAL_KEY_BYTES};
+    CLEANUP(buf_wipe_fini) struct buf b = {.max = SEAL_KEY_BYTES};
     err_t code = file_read_at(data_dir, KEY_NAME, &b, e);
 
     if (code != ERR_OK && code != ERR_LIMIT) {

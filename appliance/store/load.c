@@ -46,13 +46,6 @@ row_object(
     return code == ERR_OK ? body_object(s, q, 3, &key, ret, e) : code;
 }
 
-static void
-edit_cleanup(struct snapshot_edit **x)
-{
-    snapshot_edit_free(*x);
-    *x = NULL;
-}
-
 err_t
 load_container(const struct store *s, enum scope scope, struct snapshot **ret, struct error *e)
 {
@@ -61,7 +54,7 @@ load_container(const struct store *s, enum scope scope, struct snapshot **ret, s
         "_object o LEFT JOIN body b ON b.objhash = o.objhash AND b.kind = o.kind "
         "ORDER BY o.kind, o.id");
     CLEANUP(query_cleanup) struct query q = {0};
-    CLEANUP(edit_cleanup) struct snapshot_edit *x = snapshot_edit_new(NULL);
+    CLEANUP(snapshot_edit_cleanup) struct snapshot_edit *x = snapshot_edit_new(NULL);
     enum kind kind = (enum kind)0;
     bool row = false;
     err_t code = query_open(s->db, sql[scope], &q, e);

@@ -71,16 +71,12 @@ MUST_USE err_t store_commit(
     struct store *s, const struct commit_request *q, struct commit *ret, int64_t *ret_local_rev,
     struct error *e);
 
-/* An object's row that is there already keeps its base. */
-MUST_USE err_t store_draft_put(struct store *s, const struct draft_row *row, struct error *e);
-/* Without such a row: nothing happens. */
-MUST_USE err_t
-store_draft_remove(struct store *s, enum kind kind, const char *id, struct error *e);
-MUST_USE err_t store_draft_clear(struct store *s, struct error *e);
-/* One transaction: rows of drop leave, rows of put replace theirs, with their base. */
+/* One transaction: rows of drop leave (nothing happens where there is none), rows of put
+ * replace theirs, with their base. */
 MUST_USE err_t store_draft_write(
     struct store *s, const struct draft_list *put, const struct draft_list *drop,
     struct error *e);
+MUST_USE err_t store_draft_clear(struct store *s, struct error *e);
 
 /* History, newest first; before_rev 0 = from the newest; at most 1000. *ret is malloc'ed. */
 MUST_USE err_t store_commits(
@@ -113,6 +109,8 @@ struct generation {
     int64_t at_ms;
 };
 
+/* A number that was never given before. Rows older than the last good one leave the table but
+ * for the newest 1000 numbers. */
 MUST_USE err_t store_generation_next(struct store *s, int64_t *ret_number, struct error *e);
 MUST_USE err_t
 store_generation_put(struct store *s, const struct generation *g, struct error *e);

@@ -45,7 +45,8 @@ def facts(source, field):
     if field.get("read_only"):
         yield "Set by", "the product; refused from callers"
     if field.get("secret"):
-        yield "Secret", "yes: it is written, and never shown again"
+        yield "Secret", ("yes: never shown" if field.get("read_only") else
+                         "yes: it is written, and never shown again")
     if "when" in field:
         words = " or ".join(value(v) for v in field["when"]["values"])
         yield "Has meaning when", "`%s` is %s" % (field["when"]["field"], words)

@@ -79,8 +79,8 @@ static void
 add_certificate(json_t *list)
 {
     static const char *const names[] = {"*.example.test", NULL};
-    struct buf chain CLEANUP(buf_fini);
-    struct buf key CLEANUP(buf_fini);
+    CLEANUP(buf_fini) struct buf chain;
+    CLEANUP(buf_fini) struct buf key;
     struct error e;
     buf_init(&chain, PEM_BYTES);
     buf_init(&key, PEM_BYTES);
@@ -144,9 +144,9 @@ bench_objects(void)
 static void
 bench_diff(void)
 {
-    struct buf a CLEANUP(buf_fini);
-    struct buf b CLEANUP(buf_fini);
-    struct buf out CLEANUP(buf_fini);
+    CLEANUP(buf_fini) struct buf a;
+    CLEANUP(buf_fini) struct buf b;
+    CLEANUP(buf_fini) struct buf out;
     struct error e;
     long long times[ROUNDS];
     buf_init(&a, CONF_BYTES);

@@ -65,6 +65,20 @@ class Walk(Case):
         self.assertIn("walk", json.dumps(answer.json["errors"]))
         self.assertEqual(answer.json["errors"][0]["code"], "in_use")
 
+    def test_2_a_clash_is_told_at_the_object_that_is_new(self):
+        # "a" sorts before "walk": which of the two is told of must not hang on the name.
+        for plural, change, code, pointer in (
+                ("services", {}, "published_twice", "/hosts/0"),
+                ("listeners", {}, "port_clash", "/addresses/0"),
+                ("listeners", {"addresses": ["0.0.0.0"]}, "port_clash", "/addresses/0")):
+            answer = self.api.call("POST", "/api/v1/" + plural,
+                                   {**SAMPLES[plural], "name": "a", **change})
+            self.assertEqual(answer.status, 422)
+            error = answer.json["errors"][0]
+            self.assertEqual((error["code"], error["name"], error["pointer"]),
+                             (code, "a", pointer), error)
+            self.assertIn('"walk"', error["message"])
+
     def test_3_draft_diff_check_render_apply(self):
         api = self.api
         self.assertEqual(api.get("/api/v1/draft")["count"], 5)

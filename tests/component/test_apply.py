@@ -145,7 +145,7 @@ class Steady(Case):
         task = node.wait_for(lambda: self.ended(started["id"]), "the apply ended", 30)
         if task["state"] == "failed":  # else it was through before the kill
             self.assertEqual(self.node.generation(), before)
-            self.assertEqual(self.node.running_digest(), digest)
+            self.assertEqual(self.node.running_digest(), digest, task)
         self.assertTrue(self.api.get("/api/v1/verify")["ok"])
         self.assertTrue(self.serves())
 

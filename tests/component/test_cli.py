@@ -69,6 +69,8 @@ class Cli(unittest.TestCase):
         self.assertIn("extra", self.run_cli("list", "servers"))
         self.run_cli("set", "haproxy", "maxconn=3456")
         self.run_cli("delete", "server", "extra")
+        self.run_cli("publish", "http://gone.test", "--to", self.backend.target)
+        self.assertIn("- service gone.test", self.run_cli("unpublish", "gone.test"))
         self.run_cli("apply")
         self.assertIn("maxconn 3456", self.run_cli("config"))
 
@@ -88,6 +90,8 @@ class Cli(unittest.TestCase):
         self.assertIn("members", error)
         self.assertIn("app.test", self.run_cli("delete", "pool", "app.test", status=1))
         self.run_cli("nonsense", status=2)
+        self.assertIn("usage", self.run_cli("delete", "server", "x", "y", status=2))
+        self.assertIn("UTF-8", self.run_cli("get", "server", b"\xff", status=2))
         self.run_cli("publish", "http://x.test", status=2)
         self.assertIn("/check", self.run_cli("publish", "http://x.test", "--to", "192.0.2.1:80",
                                              "--check", "helth:/x", status=1))

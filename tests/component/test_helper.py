@@ -124,6 +124,17 @@ class Stage(Case):
                          r"parsing \[.*/generation/1/haproxy.cfg:\d+\] : 'timeout' supports")
         self.assertEqual(node.helper(verb="install", generation=1)["code"], "conflict")
 
+    def test_generations_that_haproxy_refuses_do_not_pile_up(self):
+        node = self.node()
+        node.serve(1)
+        for number in range(2, 14):
+            node.write_stage(number, {"haproxy.cfg": node.config() + "    timeout clent 5s\n"})
+            self.assertEqual(
+                node.helper(verb="stage", generation=number)["exit_status"], 1)
+        left = sorted(int(n) for n in os.listdir(node.state / "generation") if n.isdigit())
+        self.assertEqual(left, [1, 8, 9, 10, 11, 12, 13])
+        self.assertEqual(node.get(), "one")
+
     def test_hostile_directories_are_refused(self):
         node = self.node()
         secret = node.lab.dir / "secret"

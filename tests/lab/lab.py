@@ -17,6 +17,9 @@ CLONE_NEWNET = 0x40000000
 PR_SET_CHILD_SUBREAPER = 36
 LIBC = ctypes.CDLL(None, use_errno=True)
 
+# What the test writes as root is read by programs without root, whatever the machine's umask.
+os.umask(0o022)
+
 # Orphans of what a test kills become children of the test, which ends them by pid.
 if LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
     raise OSError(ctypes.get_errno(), "prctl")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One real node: lockstep-run with lockstepd, lockstep-helper and HAProxy, in a network
 namespace of the test process."""
+import atexit
 import contextlib
 import ctypes
 import json
@@ -11,6 +12,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 
 from api import Api
 from lab import descendants, is_alive, reap, wait_for
@@ -49,6 +51,7 @@ class Node:
         self.name = name
         self.root = tempfile.mkdtemp(prefix="lockstep-test-%d-" % os.getpid())
         os.chmod(self.root, 0o755)
+        atexit.register(self.sweep)  # a class whose preparation fails is never closed
         self.state = os.path.join(self.root, "state")
         self.run_dir = os.path.join(self.root, "run")
         self.log_path = os.path.join(self.root, "log")
@@ -91,11 +94,14 @@ class Node:
             assert self.process.poll() is None, "the node ended:\n" + self.log()[-4000:]
             return False
 
-    def wait_ready(self):
+    def wait(self, condition, what):
         try:
-            wait_for(self.ready, "the node is ready", 30)
+            return wait_for(condition, what, 30)
         except AssertionError as error:
             raise AssertionError("%s\n%s" % (error, self.log()[-4000:])) from None
+
+    def wait_ready(self):
+        self.wait(self.ready, "the node is ready")
 
     def token(self):
         path = os.path.join(self.state, "data", "setup-token")
@@ -105,7 +111,7 @@ class Node:
 
     def set_up(self):
         """First administrator and an automation key; self.api uses the key from then on."""
-        wait_for(self.answers, "the API answers", 30)
+        self.wait(self.answers, "the API answers")
         self.api.expect(201, "POST", "/api/v1/setup",
                         {"token": self.token(), "name": "maria", "password": PASSWORD})
         admin = self.session()
@@ -174,6 +180,16 @@ class Node:
             if self.process.poll() is None:
                 self.kill()
             shutil.rmtree(self.root, ignore_errors=True)
+            atexit.unregister(self.sweep)
+
+    def sweep(self):
+        """At the end of the test process: nothing that it started lives on."""
+        while left := descendants():
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.01)
+        shutil.rmtree(self.root, ignore_errors=True)
 
     def __enter__(self):
         return self

@@ -56,7 +56,7 @@ random_request(uint32_t *random, const char *name)
     bool named = strchr(url, '%') != NULL && strstr(url, "://:") == NULL;
     for (size_t i = 0; i < (named ? count : 1); i++) {
         const char *host = pick(random, hosts, ARRAY_LEN(hosts));
-        struct buf one CLEANUP(buf_fini);
+        CLEANUP(buf_fini) struct buf one;
         buf_init(&one, 256);
         size_t scheme = (size_t)(strstr(url, "://") - url) + 3;
         buf_put(&one, url, scheme);

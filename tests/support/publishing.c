@@ -69,8 +69,8 @@ publish_remove(struct pair *x, const char *service)
 json_t *
 publish_certificate(const char *name, const char *const *names, int days)
 {
-    struct buf chain CLEANUP(buf_fini);
-    struct buf key CLEANUP(buf_fini);
+    CLEANUP(buf_fini) struct buf chain;
+    CLEANUP(buf_fini) struct buf key;
     struct error e;
     buf_init(&chain, PEM_BYTES);
     buf_init(&key, PEM_BYTES);

@@ -331,6 +331,15 @@ store_lab_request(
     };
 }
 
+err_t
+store_lab_draft_put(struct store_lab *l, const struct draft_row *row, struct error *e)
+{
+    static const struct draft_list none;
+    struct draft_row copy = *row;
+
+    return store_draft_write(l->store, &(struct draft_list){&copy, 1}, &none, e);
+}
+
 struct commit
 store_lab_commit(
     struct store_lab *l, const struct snapshot *shared_to, const struct snapshot *local_to)

@@ -46,6 +46,9 @@ struct snapshot *store_lab_with(const struct snapshot *from, struct object *o);
 struct snapshot *
 store_lab_without(const struct snapshot *from, enum kind kind, const char *name);
 bool store_lab_equal(const struct snapshot *a, const struct snapshot *b);
+/* One row into the draft. */
+MUST_USE err_t
+store_lab_draft_put(struct store_lab *l, const struct draft_row *row, struct error *e);
 /* Commits, and aborts when it fails. */
 struct commit store_lab_commit(
     struct store_lab *l, const struct snapshot *shared_to, const struct snapshot *local_to);

@@ -303,6 +303,7 @@ empty_password_is_a_password(void **state)
     crypt_password_hash("", &a);
     assert_true(crypt_password_check("", buf_str(&a)));
     assert_false(crypt_password_check("x", buf_str(&a)));
+    assert_false(crypt_password_check("", NULL));
 }
 
 static void

@@ -49,7 +49,7 @@ static const struct row rows[] = {
 static void
 texts_give_unified_diffs(void **state)
 {
-    struct buf out CLEANUP(buf_fini);
+    CLEANUP(buf_fini) struct buf out;
     struct error e;
     (void)state;
     buf_init(&out, DIFF_BYTES);
@@ -69,7 +69,7 @@ texts_give_unified_diffs(void **state)
 static void
 appends_to_what_is_there(void **state)
 {
-    struct buf out CLEANUP(buf_fini);
+    CLEANUP(buf_fini) struct buf out;
     struct error e;
     (void)state;
     buf_init(&out, DIFF_BYTES);
@@ -130,7 +130,7 @@ apply_and_count(const char *diff, char *left, char *right)
 static void
 scripts_are_right_and_shortest(void **state)
 {
-    struct buf out CLEANUP(buf_fini);
+    CLEANUP(buf_fini) struct buf out;
     uint32_t random = 7;
     struct error e;
     (void)state;
@@ -173,9 +173,9 @@ fill(struct buf *out, const char *prefix, int lines)
 static void
 too_many_edits_are_only_counted(void **state)
 {
-    struct buf a CLEANUP(buf_fini);
-    struct buf b CLEANUP(buf_fini);
-    struct buf out CLEANUP(buf_fini);
+    CLEANUP(buf_fini) struct buf a;
+    CLEANUP(buf_fini) struct buf b;
+    CLEANUP(buf_fini) struct buf out;
     struct error e;
     (void)state;
     buf_init(&a, DIFF_BYTES);
@@ -197,7 +197,7 @@ too_many_edits_are_only_counted(void **state)
 static void
 output_over_the_maximum_is_an_error(void **state)
 {
-    struct buf out CLEANUP(buf_fini);
+    CLEANUP(buf_fini) struct buf out;
     struct error e;
     (void)state;
     buf_init(&out, 10);
@@ -357,8 +357,8 @@ secrets_never_show(void **state)
     (void)state;
     pair_init(&before, OBJECTS);
     pair_init(&after, OBJECTS);
-    struct buf chain CLEANUP(buf_fini);
-    struct buf key CLEANUP(buf_fini);
+    CLEANUP(buf_fini) struct buf chain;
+    CLEANUP(buf_fini) struct buf key;
     buf_init(&chain, 65536);
     buf_init(&key, 65536);
     assert_int_equal(x509_selfsigned(names, 1800000000, 90, &chain, &key, &e), ERR_OK);

@@ -333,27 +333,47 @@ links_name_the_generation(void **state)
 }
 
 static void
-settling_keeps_what_is_in_use_and_the_newest_five(void **state)
+stage(struct helper_lab *l, int n)
+{
+    char request[64];
+
+    helper_lab_put(l, n, "haproxy.cfg", GOOD);
+    (void)snprintf(request, sizeof request, "{'verb': 'stage', 'generation': %d}", n);
+    helper_lab_ok(l, request);
+}
+
+/* 1 and 2 are there, and first to last. */
+static void
+are_there(struct helper_lab *l, int first, int last)
+{
+    for (int n = 1; n <= 20; n++) {
+        char number[16];
+
+        (void)snprintf(number, sizeof number, "%d", n);
+        assert_int_equal(exists(l, number), n <= 2 || (n >= first && n <= last));
+    }
+}
+
+static void
+old_ones_go_but_for_what_is_in_use_and_the_newest_five(void **state)
 {
     struct helper_lab *l = *state;
 
-    for (int n = 1; n <= 12; n++) {
-        char request[64];
-
-        helper_lab_put(l, n, "haproxy.cfg", GOOD);
-        (void)snprintf(request, sizeof request, "{'verb': 'stage', 'generation': %d}", n);
-        helper_lab_ok(l, request);
-    }
     assert_int_equal(mkdir(helper_lab_path(l, "state/generation/other"), 0755), 0);
-    helper_lab_ok(l, "{'verb': 'install', 'generation': 2}");
-    helper_lab_ok(l, "{'verb': 'settle', 'generation': 4}");
-    for (int n = 1; n <= 12; n++) {
-        char number[16];
-        bool kept = n == 2 || n == 4 || n >= 8;
-
-        (void)snprintf(number, sizeof number, "%d", n);
-        assert_int_equal(exists(l, number), kept);
+    stage(l, 1);
+    helper_lab_ok(l, "{'verb': 'install', 'generation': 1}");
+    stage(l, 2);
+    helper_lab_ok(l, "{'verb': 'settle', 'generation': 2}");
+    for (int n = 3; n <= 12; n++) {
+        stage(l, n);
     }
+    are_there(l, 7, 12);
+    helper_lab_ok(l, "{'verb': 'settle', 'generation': 2}");
+    are_there(l, 8, 12);
+    /* An old number that is staged once more stays. */
+    stage(l, 13);
+    stage(l, 8);
+    are_there(l, 8, 13);
     assert_true(exists(l, "other"));
 }
 
@@ -430,7 +450,7 @@ main(int argc, char **argv)
         STAGE_TEST(what_is_in_use_is_never_overwritten),
         STAGE_TEST(only_checked_generations_are_installed),
         STAGE_TEST(links_name_the_generation),
-        STAGE_TEST(settling_keeps_what_is_in_use_and_the_newest_five),
+        STAGE_TEST(old_ones_go_but_for_what_is_in_use_and_the_newest_five),
         STAGE_TEST(a_link_that_names_no_generation_is_corrupt),
         STAGE_TEST(opening_removes_what_an_interrupted_stage_left),
     };

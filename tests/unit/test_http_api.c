@@ -231,7 +231,53 @@ a_closing_server_waits_for_nobody(void **state)
     http_lab_delete(l);
 }
 
+static void
+differences_are_shown_before_they_are_applied(void **state)
+{
+    struct http_lab *l = *state;
+
+    engine_lab_must(l->engine, "[" LAB_TITLE("Gone") "]");
+    http_lab_must(l, 200, "GET /api/v1/config/diff", NULL, NULL);
+    assert_string_equal(http_lab_text(l, "to"), "draft");
+    assert_int_equal(json_array_size(json_object_get(l->json, "objects")), 1);
+    assert_non_null(strstr(http_lab_text(l, "haproxy_cfg"), "+++ b/haproxy.cfg"));
+    assert_int_equal(json_array_size(json_object_get(l->json, "effect")), 1);
+    http_lab_must(l, 200, "GET /api/v1/config/haproxy.cfg", NULL, NULL);
+    assert_string_equal(http_lab_field(l, "Content-Type"), "text/plain; charset=utf-8");
+    http_lab_must(l, 200, "GET /api/v1/config/haproxy.cfg?draft=1", NULL, NULL);
+    http_lab_must(l, 422, "GET /api/v1/config/haproxy.cfg?draft=yes", NULL, NULL);
+    http_lab_must(l, 404, "DELETE /api/v1/draft/server/none", NULL, NULL);
+    http_lab_must(l, 404, "DELETE /api/v1/draft/none/haproxy", NULL, NULL);
+    http_lab_must(l, 204, "DELETE /api/v1/draft/haproxy/haproxy", NULL, NULL);
+    http_lab_must(l, 404, "DELETE /api/v1/draft/haproxy/haproxy", NULL, NULL);
+}
+
 /* ---- many at once ---- */
+
+/* Parsed by the worker pool, not on a thread that others wait for. */
+static void
+large_bodies_are_taken(void **state)
+{
+    struct http_lab *l = *state;
+    CLEANUP(buf_fini) struct buf body;
+
+    buf_init(&body, 1 << 20);
+    buf_puts(&body, "{'ops': [");
+    for (int i = 0; i < 2000; i++) {
+        buf_printf(
+            &body,
+            "%s{'op': 'create', 'kind': 'server', 'body': {'name': 'large%d', 'address': "
+            "'10.0.0.1', 'port': %d}}",
+            i > 0 ? "," : "", i, i + 1);
+    }
+    http_lab_must(l, 400, "POST /api/v1/changes", NULL, buf_str(&body));
+    buf_puts(&body, "]}");
+    http_lab_must(l, 200, "POST /api/v1/changes", NULL, buf_str(&body));
+    assert_int_equal(json_integer_value(json_object_get(l->json, "count")), 2000);
+    /* A route of the worker pool: the same body is no publish request. */
+    http_lab_must(l, 413, "POST /api/v1/publish", NULL, buf_str(&body));
+    http_lab_must(l, 400, "POST /api/v1/render", NULL, buf_str(&body));
+}
 
 static void
 changes_are_all_or_nothing(void **state)
@@ -350,6 +396,24 @@ publishing_goes_by_a_plan(void **state)
 }
 
 static void
+publishing_can_be_applied(void **state)
+{
+    static const char body[] =
+        "{'url': 'http://b.example.test/', 'to': ['10.0.0.6:8080'], 'apply': true}";
+    struct http_lab *l = *state;
+
+    http_lab_must(l, 200, "POST /api/v1/publish?wait=1", NULL, body);
+    assert_string_equal(
+        json_string_value(json_object_get(json_object_get(l->json, "task"), "kind")), "apply");
+    assert_string_equal(http_lab_text(l, "service"), "b.example.test");
+    http_lab_must(l, 202, "POST /api/v1/publish", NULL, body);
+    assert_non_null(http_lab_field(l, "Location"));
+    http_lab_must(l, 200, "POST /api/v1/publish?plan=1", NULL, body);
+    http_lab_must(l, 400, "POST /api/v1/publish", NULL, "{'apply': 'yes'}");
+    http_lab_must(l, 422, "POST /api/v1/publish?plan=x", NULL, body);
+}
+
+static void
 history_can_be_read_and_restored(void **state)
 {
     struct http_lab *l = *state;
@@ -378,6 +442,10 @@ history_can_be_read_and_restored(void **state)
     http_lab_must(l, 200, "POST /api/v1/commits/1/restore", NULL, NULL);
     assert_int_not_equal(json_integer_value(json_object_get(l->json, "count")), 0);
     http_lab_must(l, 409, "POST /api/v1/commits/1/restore", NULL, NULL);
+    http_lab_must(l, 204, "DELETE /api/v1/draft", NULL, NULL);
+    http_lab_must(l, 200, "POST /api/v1/commits/1/restore?wait=1", NULL, "{'apply': true}");
+    assert_string_equal(http_lab_text(l, "kind"), "apply");
+    http_lab_must(l, 400, "POST /api/v1/commits/1/restore", NULL, "{'apply': 1}");
     http_lab_must(l, 200, "GET /api/v1/verify", NULL, NULL);
 }
 
@@ -508,12 +576,15 @@ main(void)
         CASE(tasks_are_found_by_their_number),
         CASE(a_wait_ends_before_its_connection),
         CASE(a_closing_server_waits_for_nobody),
+        CASE(differences_are_shown_before_they_are_applied),
+        CASE(large_bodies_are_taken),
         CASE(changes_are_all_or_nothing),
         CASE(changes_can_be_applied_beside_the_draft),
         CASE(accounts_are_not_changed_by_the_dozen),
         CASE(a_preview_changes_nothing),
         CASE(a_preview_shows_what_the_checker_says),
         CASE(publishing_goes_by_a_plan),
+        CASE(publishing_can_be_applied),
         CASE(history_can_be_read_and_restored),
         CASE(a_key_is_shown_once),
         CASE(a_password_is_never_seen_again),

@@ -160,7 +160,7 @@ long_request(const char *key, json_t *value)
 static json_t *
 repeat(const char *before, size_t count)
 {
-    struct buf text CLEANUP(buf_fini);
+    CLEANUP(buf_fini) struct buf text;
     buf_init(&text, 4096);
     buf_puts(&text, before);
     for (size_t i = 0; i < count; i++) {

@@ -200,7 +200,7 @@ failed_draft_changes_nothing(void **state)
         store_lab_init(&l);
         store_lab_open(&l);
         arm(at, EIO);
-        code = store_draft_put(l.store, &row, &e);
+        code = store_lab_draft_put(&l, &row, &e);
         calls_until_failure = 0;
         assert_true(code == ERR_OK || (failed && code == ERR_IO));
         store_lab_reopen(&l);

@@ -185,7 +185,7 @@ keeps_bodies_that_the_draft_or_the_local_container_needs(void **state)
     (void)store_lab_commit(l, NULL, local_to);
     store_lab_id(900, row.id);
     row.object = store_lab_server(900, "drafted", 1);
-    assert_int_equal(store_draft_put(l->store, &row, &e), ERR_OK);
+    assert_int_equal(store_lab_draft_put(l, &row, &e), ERR_OK);
     log_extend(l, g, 300);
     store_lab_reopen(l);
     assert_int_equal(store_load(l->store, &st, &e), ERR_OK);
@@ -209,7 +209,7 @@ drafts_that_were_overwritten_do_not_pile_up(void **state)
     store_lab_id(900, row.id);
     for (int i = 0; i < 2 * STORE_PRUNE_WRITES; i++) {
         row.object = store_lab_server(900, "drafted", i + 1);
-        assert_int_equal(store_draft_put(l->store, &row, &e), ERR_OK);
+        assert_int_equal(store_lab_draft_put(l, &row, &e), ERR_OK);
         object_unref(row.object);
     }
     assert_in_range(

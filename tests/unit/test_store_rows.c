@@ -53,7 +53,7 @@ put(struct store_lab *l, enum kind kind, unsigned n, const struct object *o, con
     store_lab_id(n, row.id);
     row.object = o != NULL ? object_ref(o) : NULL;
     (void)snprintf(row.name, sizeof row.name, "%s", name);
-    assert_int_equal(store_draft_put(l->store, &row, &e), ERR_OK);
+    assert_int_equal(store_lab_draft_put(l, &row, &e), ERR_OK);
     object_unref(row.object);
 }
 
@@ -74,7 +74,7 @@ draft_survives_a_restart(void **state)
 
     put(l, K_SERVER, 2, o, "web2");
     store_lab_id(1, row.id);
-    assert_int_equal(store_draft_put(l->store, &row, &e), ERR_OK);
+    assert_int_equal(store_lab_draft_put(l, &row, &e), ERR_OK);
     for (int i = 0; i < 2; i++) {
         d = draft_of(l);
         assert_int_equal(d.count, 2);
@@ -120,7 +120,7 @@ draft_is_sorted_by_kind_and_id(void **state)
 }
 
 static void
-second_edit_of_an_object_keeps_the_first_base(void **state)
+second_edit_of_an_object_replaces_its_row(void **state)
 {
     struct store_lab *l = *state;
     struct draft_row row = {
@@ -134,16 +134,16 @@ second_edit_of_an_object_keeps_the_first_base(void **state)
     struct error e;
 
     store_lab_id(1, row.id);
-    assert_int_equal(store_draft_put(l->store, &row, &e), ERR_OK);
+    assert_int_equal(store_lab_draft_put(l, &row, &e), ERR_OK);
     row.object = store_lab_server(1, "web9", 1);
     row.base.b[0] = 2;
     row.at_ms = 2;
     (void)snprintf(row.name, sizeof row.name, "web9");
     (void)snprintf(row.author, sizeof row.author, "admin otto");
-    assert_int_equal(store_draft_put(l->store, &row, &e), ERR_OK);
+    assert_int_equal(store_lab_draft_put(l, &row, &e), ERR_OK);
     d = draft_of(l);
     assert_int_equal(d.count, 1);
-    assert_int_equal(d.rows[0].base.b[0], 1);
+    assert_int_equal(d.rows[0].base.b[0], 2);
     assert_int_equal(d.rows[0].at_ms, 2);
     assert_string_equal(d.rows[0].name, "web9");
     assert_string_equal(d.rows[0].author, "admin otto");
@@ -156,6 +156,9 @@ static void
 rows_leave_the_draft_one_by_one_and_all_at_once(void **state)
 {
     struct store_lab *l = *state;
+    static const struct draft_list none;
+    struct draft_row rows[2] = {{.kind = K_POOL}, {.kind = K_SERVER}};
+    struct draft_list drop = {rows, 2};
     char id[OBJECT_ID_BYTES];
     struct draft_list d;
     struct error e;
@@ -164,8 +167,9 @@ rows_leave_the_draft_one_by_one_and_all_at_once(void **state)
         put(l, K_SERVER, n, NULL, "x");
     }
     store_lab_id(2, id);
-    assert_int_equal(store_draft_remove(l->store, K_POOL, id, &e), ERR_OK);
-    assert_int_equal(store_draft_remove(l->store, K_SERVER, id, &e), ERR_OK);
+    memcpy(rows[0].id, id, sizeof id); /* there is no such row */
+    memcpy(rows[1].id, id, sizeof id);
+    assert_int_equal(store_draft_write(l->store, &none, &drop, &e), ERR_OK);
     d = draft_of(l);
     assert_int_equal(d.count, 2);
     assert_string_not_equal(d.rows[0].id, id);
@@ -383,6 +387,31 @@ generation_is_found_by_number_and_by_digest(void **state)
     assert_int_equal(store_generation_find(l->store, "0", 1, &found, &e), ERR_NOT_FOUND);
 }
 
+static void
+old_generations_are_forgotten_but_for_the_last_good_one(void **state)
+{
+    struct store_lab *l = *state;
+    struct generation g = {.digest = "0123456789abcdef", .release = "0.1.0"};
+    struct generation found;
+    struct error e;
+    int64_t number = 0;
+
+    for (int64_t n = 1; n <= 3; n++) {
+        g.number = n;
+        g.state = n == 2 ? GENERATION_GOOD : GENERATION_FAILED;
+        assert_int_equal(store_generation_put(l->store, &g, &e), ERR_OK);
+    }
+    store_lab_script(l, "UPDATE meta SET last_generation = 1000");
+    assert_int_equal(store_generation_next(l->store, &number, &e), ERR_OK);
+    assert_int_equal(store_generation_find(l->store, NULL, 1, &found, &e), ERR_NOT_FOUND);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(store_generation_next(l->store, &number, &e), ERR_OK);
+    }
+    assert_int_equal(number, 1004);
+    assert_int_equal(store_generation_find(l->store, NULL, 2, &found, &e), ERR_OK);
+    assert_int_equal(store_generation_find(l->store, NULL, 3, &found, &e), ERR_OK);
+}
+
 /* -- audit */
 
 static void
@@ -464,7 +493,7 @@ main(void)
         cmocka_unit_test_setup_teardown(draft_survives_a_restart, set_up, tear_down),
         cmocka_unit_test_setup_teardown(draft_is_sorted_by_kind_and_id, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
-            second_edit_of_an_object_keeps_the_first_base, set_up, tear_down),
+            second_edit_of_an_object_replaces_its_row, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             rows_leave_the_draft_one_by_one_and_all_at_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
@@ -478,6 +507,8 @@ main(void)
             number_of_a_generation_is_given_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             generation_is_found_by_number_and_by_digest, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            old_generations_are_forgotten_but_for_the_last_good_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(audit_and_history_are_append_only, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             restricted_connection_works_on_rows_only, set_up, tear_down),

@@ -343,7 +343,7 @@ secrets_are_not_in_the_files(void **state)
     fill(l, &key_line);
     store_lab_id(9, row.id);
     row.object = store_lab_certificate(9, &drafted_line);
-    assert_int_equal(store_draft_put(l->store, &row, &e), ERR_OK);
+    assert_int_equal(store_lab_draft_put(l, &row, &e), ERR_OK);
     object_unref(row.object);
     {
         CLEANUP(snapshot_cleanup) struct snapshot *now = store_lab_shared(l);

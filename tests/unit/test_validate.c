@@ -276,8 +276,8 @@ binds_are_those_of_enabled_listeners_in_order(void **state)
 static json_t *
 certificate(const char *name, const char *const *names, int days)
 {
-    struct buf chain CLEANUP(buf_fini);
-    struct buf key CLEANUP(buf_fini);
+    CLEANUP(buf_fini) struct buf chain;
+    CLEANUP(buf_fini) struct buf key;
     struct error e;
     buf_init(&chain, 65536);
     buf_init(&key, 65536);

@@ -1,0 +1,121 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The disk of the state directory is full, or can only be read: HAProxy serves on, what cannot be
+kept is refused with the reason, and nothing has to be repaired when there is room again."""
+import contextlib
+import http.client
+import json
+import os
+import subprocess
+import unittest
+
+import node
+from backend import Backend
+
+CLONE_NEWNS = 0x00020000
+DISK_BYTES = 6 << 20
+JSON = {"Content-Type": "application/json"}
+
+
+class SmallDisk(node.Node):
+    """A node whose state directory is a file system of its own."""
+
+    def start(self):
+        if not os.path.ismount(self.state):
+            os.makedirs(self.state, exist_ok=True)
+            mount("-t", "tmpfs", "-o", "size=%d,mode=755" % DISK_BYTES, "tmpfs", self.state)
+        super().start()
+
+    def fill(self, leave):
+        """Takes all room but so many bytes."""
+        path = os.path.join(self.state, "ballast")
+        with open(path, "wb", buffering=0) as file, contextlib.suppress(OSError):
+            while True:
+                file.write(b"x" * 4096)
+        os.truncate(path, max(0, os.path.getsize(path) - leave))
+
+    def free(self):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(self.state, "ballast"))
+
+
+def mount(*arguments):
+    subprocess.run(["mount", *arguments], check=True)
+
+
+class Disk(unittest.TestCase):
+    def setUp(self):
+        self.backend = Backend("one")
+        self.addCleanup(self.backend.close)
+        self.node = SmallDisk()
+        self.addCleanup(subprocess.run, ["umount", self.node.state], check=True)
+        self.addCleanup(self.node.close)
+        self.api = self.node.set_up().api
+        self.api.expect(200, "POST", "/api/v1/publish",
+                        {"url": "http://app.test", "to": [self.backend.target]})
+        self.assertEqual(self.api.apply()["state"], "ok")
+        self.node.wait_ready()
+
+    def serves(self):
+        connection = http.client.HTTPConnection("127.0.0.1", 80, timeout=5)
+        try:
+            connection.request("GET", "/", headers={"Host": "app.test"})
+            return connection.getresponse().status == 200
+        except OSError:
+            return False
+        finally:
+            connection.close()
+
+    def test_a_full_disk_refuses_and_loses_nothing(self):
+        states = set()
+        for step, leave in enumerate((0, 8 << 10, 20 << 10, 36 << 10, 64 << 10, 96 << 10)):
+            with self.subTest(leave=leave):
+                self.api.patch("/api/v1/haproxy", maxconn=2000 + step)
+                head = self.api.get("/api/v1/status")["head"]["id"]
+                digest, generation = self.node.running_digest(), self.node.generation()
+                self.node.fill(leave)
+                made = self.api.raw("POST", "/api/v1/servers", json.dumps(
+                    {"name": "s%d" % step, "address": "192.0.2.1", "port": 1}), JSON)
+                self.assertIn(made.status, (201, 503), made)
+                if made.status == 503:
+                    self.assertIn("disk is full", made.json["detail"])
+                task = self.api.apply("with %d bytes left" % leave)
+                states.add(task["state"])
+                moved = self.api.get("/api/v1/status")["head"]["id"] != head
+                self.assertEqual(moved, task["state"] == "ok", task)
+                if not moved:
+                    self.assertEqual((digest, generation),
+                                     (self.node.running_digest(), self.node.generation()), task)
+                self.assertTrue(self.serves())
+                self.node.free()
+                self.assertTrue(self.api.get("/api/v1/verify")["ok"])
+                self.assertEqual(self.api.apply("with room again")["state"], "ok")
+                self.assertEqual(self.api.get("/api/v1/haproxy")["maxconn"], 2000 + step)
+                self.assertEqual(self.api.raw("GET", "/api/v1/servers/s%d" % step).status,
+                                 200 if made.status == 201 else 404)
+        self.assertIn("failed", states, "no disk was full enough")
+
+    def test_a_start_on_a_full_disk(self):
+        self.node.fill(0)
+        self.node.kill()
+        self.node.start()
+        self.node.wait_ready()
+        self.assertTrue(self.serves())
+
+    def test_a_start_on_a_disk_that_can_only_be_read(self):
+        self.node.kill()
+        mount("-o", "remount,ro", self.node.state)
+        self.node.start()
+        node.wait_for(self.serves, "HAProxy serves")
+        node.wait_for(lambda: "Read-only file system" in self.node.log(), "the reason is told")
+        mount("-o", "remount,rw", self.node.state)
+        self.node.wait_ready()
+        self.assertTrue(self.api.get("/api/v1/verify")["ok"])
+
+
+if __name__ == "__main__":
+    node.private_network()
+    os_error = node.ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS)
+    assert os_error == 0, "unshare"
+    mount("--make-rprivate", "/")
+    unittest.main(verbosity=2)
