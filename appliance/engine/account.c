@@ -327,6 +327,15 @@ logout_on_engine(struct engine *en, void *ctx, struct error *e)
     return store_session_remove(en->store, token, e);
 }
 
+bool
+account_session_alive(struct engine *en, const char *token)
+{
+    struct hash hash;
+    struct error unused;
+
+    return token_hash(token, &hash, &unused) == ERR_OK && sessions_alive(en->sessions, &hash);
+}
+
 err_t
 account_logout(struct engine *en, const char *token, struct error *e)
 {

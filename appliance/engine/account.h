@@ -36,6 +36,8 @@ MUST_USE err_t account_login(
 /* Any thread, no database access: sessions are cached; use renews idle time. ERR_DENIED. */
 MUST_USE err_t
 account_session(struct engine *en, const char *token, struct session *ret, struct error *e);
+/* The same question without renewing: an open event stream must not keep a session alive. */
+bool account_session_alive(struct engine *en, const char *token);
 MUST_USE err_t account_logout(struct engine *en, const char *token, struct error *e);
 
 /* An automation key as sent ("lsk_<43 base64url characters>"): *ret_name in the arena.

@@ -125,6 +125,19 @@ sessions_use(
     return found;
 }
 
+bool
+sessions_alive(struct sessions *s, const struct hash *token)
+{
+    bool alive;
+    size_t i;
+
+    lock_take(&s->lock);
+    i = find(s, token);
+    alive = i < s->count && !is_expired(s, &s->entries[i].row, clock_wall_ms(s->clock));
+    lock_give(&s->lock);
+    return alive;
+}
+
 void
 sessions_remove(struct sessions *s, const struct hash *token)
 {

@@ -27,6 +27,8 @@ bool sessions_drop(struct sessions *s, struct hash *ret_token);
  * stored. */
 bool sessions_use(
     struct sessions *s, const struct hash *token, struct session_row *ret, bool *ret_store);
+/* Whether sessions_use would find it; renews nothing: for streams, which ask by themselves. */
+bool sessions_alive(struct sessions *s, const struct hash *token);
 void sessions_remove(struct sessions *s, const struct hash *token);
 void sessions_remove_admin(struct sessions *s, const char *admin);
 size_t sessions_count(struct sessions *s);

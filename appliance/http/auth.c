@@ -55,17 +55,13 @@ auth_still_good(const struct request *r)
     struct engine *en = r->http->config.engine;
     /* Not that of the request: a stream asks again and again. */
     CLEANUP(arena_cleanup) struct arena *arena = NULL;
-    struct session session;
     const char *name;
-    bool good;
 
     if (r->caller == CALLER_KEY) {
         arena = arena_new(KEY_ARENA_BYTES);
         return account_key(en, r->credential, arena, &name, NULL) == ERR_OK;
     }
-    good = account_session(en, r->credential, &session, NULL) == ERR_OK;
-    crypt_wipe(&session, sizeof session);
-    return good;
+    return account_session_alive(en, r->credential);
 }
 
 static bool

@@ -183,6 +183,21 @@ of_too_many_the_one_not_used_for_longest_goes(void **state)
     assert_false(sessions_drop(f->s, &token));
 }
 
+static void
+asking_whether_it_lives_does_not_keep_it_alive(void **state)
+{
+    struct fixture *f = *state;
+    struct hash token = token_of(1);
+
+    add(f, 1, "maria");
+    for (int64_t at_ms = 0; at_ms < f->tunables.session_idle_ms; at_ms += 60000) {
+        assert_true(sessions_alive(f->s, &token));
+        f->now_ms += 60000;
+    }
+    f->now_ms += 60000;
+    assert_false(sessions_alive(f->s, &token));
+}
+
 int
 main(void)
 {
@@ -191,6 +206,7 @@ main(void)
         WITH(a_session_is_found_by_its_token),
         WITH(use_keeps_it_open_up_to_its_longest_life),
         WITH(idle_too_long_ends_it),
+        WITH(asking_whether_it_lives_does_not_keep_it_alive),
         WITH(last_use_is_worth_storing_once_a_minute),
         WITH(sessions_end_one_by_one_or_all_of_an_administrator),
         WITH(of_too_many_the_one_not_used_for_longest_goes),
