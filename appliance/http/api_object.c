@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "engine/edit.h"
 #include "http/api.h"
+#include "http/cache.h"
 #include "http/reply.h"
 #include "routes_gen.h"
 
@@ -61,9 +62,10 @@ get_object(struct request *r)
 
     if (o == NULL) {
         refuse_unknown(r);
-        return;
+    } else if (!cache_answer(r, o)) {
+        reply_object(r, 200, o, object_to_json(o, &refs));
+        cache_keep(r, o);
     }
-    reply_object(r, 200, o, object_to_json(o, &refs));
 }
 
 void

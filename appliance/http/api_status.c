@@ -5,6 +5,7 @@
 #include "engine/edit.h"
 #include "engine/lock.h"
 #include "http/api.h"
+#include "http/cache.h"
 #include "http/reply.h"
 #include "routes_gen.h"
 #include "version_gen.h"
@@ -12,7 +13,10 @@
 void
 http_health_get(struct request *r)
 {
-    reply_json(r, 200, json_pack("{s:s}", "status", "ok"));
+    if (!cache_answer(r, NULL)) {
+        reply_json(r, 200, json_pack("{s:s}", "status", "ok"));
+        cache_keep(r, NULL);
+    }
 }
 
 /* NULL: fit to serve. */

@@ -36,7 +36,15 @@ struct shared_reply {
     struct MHD_Response *response;
     /* What it was made of. */
     int64_t version; /* of the view */
+    const struct object *about;
     struct engine_status status;
+};
+
+#define CACHE_SLOTS 64
+
+struct cache {
+    pthread_mutex_t lock;
+    struct shared_reply *slots[CACHE_SLOTS]; /* NULL: none */
 };
 
 struct http {
@@ -66,7 +74,9 @@ struct http {
     pthread_mutex_t wait_lock;
     struct request *waiting;
 
-    /* api_status.c: most of the work of answering is making JSON and a dozen header fields. */
+    struct cache cache;
+
+    /* api_status.c */
     pthread_mutex_t status_lock;
     struct shared_reply *status_reply; /* NULL: none yet */
 

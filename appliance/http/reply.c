@@ -77,6 +77,7 @@ reply_text(struct request *r, int status, const char *type, struct buf *text)
     size_t bytes = text->len;
     char *data = buf_take(text);
 
+    r->bytes = bytes;
     finish(
         r, status, type, MHD_create_response_from_buffer(bytes, data, MHD_RESPMEM_MUST_FREE));
 }

@@ -52,7 +52,8 @@ struct request {
     struct view *view; /* see request_view */
     struct problems *problems;
 
-    int status; /* of the answer; 0 as long as there is none */
+    int status;   /* of the answer; 0 as long as there is none */
+    size_t bytes; /* of its body, where it is not static */
     struct MHD_Response *response;
     struct shared_reply *shared; /* response belongs to it */
     struct stream *stream;       /* the answer is a stream */

@@ -18,6 +18,7 @@
 #include "base/x509.h"
 #include "engine/lock.h"
 #include "http/auth.h"
+#include "http/cache.h"
 #include "http/dispatch.h"
 #include "http/inner.h"
 #include "http/reply.h"
@@ -314,6 +315,7 @@ http_new(const struct http_config *config)
     lock_cond_init(&h->work_done);
     lock_init(&h->wait_lock);
     lock_init(&h->status_lock);
+    cache_init(&h->cache);
     streams_open(h);
     return h;
 }
@@ -378,6 +380,7 @@ http_close(struct http *h)
     (void)pthread_cond_destroy(&h->work_done);
     (void)pthread_mutex_destroy(&h->work_lock);
     (void)pthread_mutex_destroy(&h->wait_lock);
+    cache_fini(&h->cache);
     reply_shared_unref(h->status_reply);
     (void)pthread_mutex_destroy(&h->status_lock);
     h->magic = 0;
