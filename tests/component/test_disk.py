@@ -104,7 +104,10 @@ class Disk(unittest.TestCase):
 
     def test_a_start_on_a_disk_that_can_only_be_read(self):
         self.node.kill()
-        mount("-o", "remount,ro", self.node.state)
+        # The last threads of what was killed may hold files open for a moment.
+        node.wait_for(lambda: subprocess.run(
+            ["mount", "-o", "remount,ro", self.node.state], check=False).returncode == 0,
+            "the disk can only be read")
         self.node.start()
         node.wait_for(self.serves, "HAProxy serves")
         node.wait_for(lambda: "Read-only file system" in self.node.log(), "the reason is told")

@@ -163,14 +163,16 @@ class Node:
             assert status == 0, "lockstep-run ended with %d:\n%s" % (status, self.log()[-4000:])
 
     def kill(self):
-        """As a power cut would: everything at once."""
-        family = [self.process.pid, *descendants(self.process.pid)]
-        for pid in family:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        self.process.wait(10)
-        wait_for(lambda: reap() or not any(is_alive(p) for p in family),
-                 "all processes are gone")
+        """As a power cut would: all processes of the test, orphans included."""
+        def none_left():
+            left = descendants()
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            self.process.poll()
+            reap()
+            return not left
+        wait_for(none_left, "all processes are gone")
 
     def close(self):
         try:
