@@ -83,7 +83,7 @@ put_monitor(struct writer *w, const struct object *m)
     if (fields_int(m, F_MONITOR_TYPE) == V_MONITOR_TYPE_HTTP) {
         put_http_check(w);
     }
-    writer_time(w, "timeout check", F_MONITOR_TIMEOUT_MS);
+    writer_time_unless_default(w, "timeout check", F_MONITOR_TIMEOUT_MS);
     PUT(w->out, "    default-server check inter ");
     writer_put_ms(w->out, fields_int(m, F_MONITOR_INTERVAL_MS));
     PUT(w->out, " rise ");
@@ -184,18 +184,14 @@ put_pool(struct writer *w, const struct object *o)
     PUT(w->out, "backend ");
     writer_put_text(w->out, o->name);
     writer_end(w, F_POOL_NAME);
-    PUT(w->out, "    mode ");
-    buf_puts(w->out, fields_word(o, F_POOL_MODE));
-    writer_end(w, F_POOL_MODE);
-    PUT(w->out, "    balance ");
-    buf_puts(w->out, fields_word(o, F_POOL_BALANCE));
-    writer_end(w, F_POOL_BALANCE);
-    writer_int(w, "retries", F_POOL_RETRIES);
-    writer_time(w, "timeout connect", F_POOL_CONNECT_TIMEOUT_MS);
-    writer_time(w, "timeout queue", F_POOL_QUEUE_TIMEOUT_MS);
-    writer_time(w, "timeout server", F_POOL_SERVER_TIMEOUT_MS);
+    writer_word_unless_default(w, "mode", F_POOL_MODE);
+    writer_word_unless_default(w, "balance", F_POOL_BALANCE);
+    writer_int_unless_default(w, "retries", F_POOL_RETRIES);
+    writer_time_unless_default(w, "timeout connect", F_POOL_CONNECT_TIMEOUT_MS);
+    writer_time_unless_default(w, "timeout queue", F_POOL_QUEUE_TIMEOUT_MS);
+    writer_time_unless_default(w, "timeout server", F_POOL_SERVER_TIMEOUT_MS);
     /* Else the client's timeout would cut a WebSocket or TCP session that the pool allows. */
-    writer_time(w, "timeout tunnel", F_POOL_SERVER_TIMEOUT_MS);
+    writer_time_unless_default(w, "timeout tunnel", F_POOL_SERVER_TIMEOUT_MS);
     if (!monitor->is_null) {
         const struct object *m =
             layout_follow(w->layout, o, F_POOL_MONITOR, K_MONITOR, monitor->u.text, NULL);

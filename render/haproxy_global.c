@@ -44,16 +44,21 @@ put_global(struct writer *w)
 static void
 put_defaults(struct writer *w)
 {
-    /* Where a proxy says nothing else; each listener and pool has its own timeouts. */
+    /* The schema's defaults: a pool writes only what differs from them. */
     writer_fixed(
         w, "\n"
            "defaults\n"
-           "    mode http\n"
            "    option http-keep-alive\n"
-           "    option redispatch\n"
-           "    timeout connect 5s\n"
-           "    timeout client 1m\n"
-           "    timeout server 1m\n");
+           "    option redispatch\n");
+    writer_default_word(w, "mode", K_POOL, F_POOL_MODE);
+    writer_default_word(w, "balance", K_POOL, F_POOL_BALANCE);
+    writer_default_int(w, "retries", K_POOL, F_POOL_RETRIES);
+    writer_default_time(w, "timeout connect", K_POOL, F_POOL_CONNECT_TIMEOUT_MS);
+    writer_default_time(w, "timeout queue", K_POOL, F_POOL_QUEUE_TIMEOUT_MS);
+    writer_default_time(w, "timeout server", K_POOL, F_POOL_SERVER_TIMEOUT_MS);
+    writer_default_time(w, "timeout tunnel", K_POOL, F_POOL_SERVER_TIMEOUT_MS);
+    writer_default_time(w, "timeout check", K_MONITOR, F_MONITOR_TIMEOUT_MS);
+    writer_default_time(w, "timeout client", K_LISTENER, F_LISTENER_CLIENT_TIMEOUT_MS);
     w->object = w->layout->haproxy;
     writer_time(w, "timeout http-request", F_HAPROXY_HTTP_REQUEST_TIMEOUT_MS);
     writer_time(w, "timeout http-keep-alive", F_HAPROXY_HTTP_KEEP_ALIVE_TIMEOUT_MS);

@@ -37,6 +37,10 @@ writer_put_int(struct buf *out, int64_t v)
         buf_i64(out, v);
         return;
     }
+    if (small < 10) {
+        buf_putc(out, (char)('0' + small));
+        return;
+    }
     do {
         digits[--at] = (char)('0' + small % 10);
         small /= 10;
@@ -90,6 +94,64 @@ writer_time(struct writer *w, const char *keyword, unsigned field)
     put_keyword(w->out, keyword);
     writer_put_ms(w->out, fields_int(w->object, field));
     writer_end(w, (int)field);
+}
+
+static bool
+is_default(const struct object *o, unsigned field)
+{
+    return fields_int(o, field) == schema_kind(o->kind)->fields[field].default_int;
+}
+
+void
+writer_word_unless_default(struct writer *w, const char *keyword, unsigned field)
+{
+    if (!is_default(w->object, field)) {
+        put_keyword(w->out, keyword);
+        buf_puts(w->out, fields_word(w->object, field));
+        writer_end(w, (int)field);
+    }
+}
+
+void
+writer_int_unless_default(struct writer *w, const char *keyword, unsigned field)
+{
+    if (!is_default(w->object, field)) {
+        writer_int(w, keyword, field);
+    }
+}
+
+void
+writer_time_unless_default(struct writer *w, const char *keyword, unsigned field)
+{
+    if (!is_default(w->object, field)) {
+        writer_time(w, keyword, field);
+    }
+}
+
+void
+writer_default_word(struct writer *w, const char *keyword, enum kind kind, unsigned field)
+{
+    const struct schema_field *f = &schema_kind(kind)->fields[field];
+
+    put_keyword(w->out, keyword);
+    buf_puts(w->out, f->values[f->default_int]);
+    writer_end(w, -1);
+}
+
+void
+writer_default_int(struct writer *w, const char *keyword, enum kind kind, unsigned field)
+{
+    put_keyword(w->out, keyword);
+    writer_put_int(w->out, schema_kind(kind)->fields[field].default_int);
+    writer_end(w, -1);
+}
+
+void
+writer_default_time(struct writer *w, const char *keyword, enum kind kind, unsigned field)
+{
+    put_keyword(w->out, keyword);
+    writer_put_ms(w->out, schema_kind(kind)->fields[field].default_int);
+    writer_end(w, -1);
 }
 
 void

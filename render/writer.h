@@ -50,6 +50,14 @@ void writer_fixed(struct writer *w, const char *lines);
 /* "    keyword VALUE" and the end of the line. */
 void writer_int(struct writer *w, const char *keyword, unsigned field);
 void writer_time(struct writer *w, const char *keyword, unsigned field);
+/* The same, but nothing where the value is the schema's default: the section "defaults" holds
+ * that (writer_default_*), and a file of many pools is half as long. */
+void writer_word_unless_default(struct writer *w, const char *keyword, unsigned field);
+void writer_int_unless_default(struct writer *w, const char *keyword, unsigned field);
+void writer_time_unless_default(struct writer *w, const char *keyword, unsigned field);
+void writer_default_word(struct writer *w, const char *keyword, enum kind kind, unsigned field);
+void writer_default_int(struct writer *w, const char *keyword, enum kind kind, unsigned field);
+void writer_default_time(struct writer *w, const char *keyword, enum kind kind, unsigned field);
 void writer_put_int(struct buf *out, int64_t v); /* buf_i64, faster for small numbers */
 /* A duration as people write it: 1500 -> "1500ms", 60000 -> "1m". */
 void writer_put_ms(struct buf *out, int64_t ms);

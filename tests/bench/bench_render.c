@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "tests/support/objects_file.h"
 
-#define RUNS            9
+#define RUNS            25
 #define CHECKS          5
 #define OUT_MAX_BYTES   ((size_t)1 << 20)
 #define TEXTS_MAX_BYTES ((size_t)1 << 20)
