@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import os
+import shutil
 import subprocess
 import unittest
 
@@ -48,6 +49,7 @@ class Disk(unittest.TestCase):
         self.backend = Backend("one")
         self.addCleanup(self.backend.close)
         self.node = SmallDisk()
+        self.addCleanup(shutil.rmtree, self.node.root, ignore_errors=True)
         self.addCleanup(subprocess.run, ["umount", self.node.state], check=True)
         self.addCleanup(self.node.close)
         self.api = self.node.set_up().api

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -231,5 +232,10 @@ main(void)
         CASE(writes_addresses),
     };
 
+    /* Each connection of the test has two ends, and a login shell may open 1024 files. */
+    struct rlimit files;
+    ASSERT(getrlimit(RLIMIT_NOFILE, &files) == 0);
+    files.rlim_cur = files.rlim_max;
+    ASSERT(setrlimit(RLIMIT_NOFILE, &files) == 0);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
