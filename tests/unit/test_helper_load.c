@@ -32,6 +32,7 @@ struct node {
     const char *description; /* what the worker says */
     const char *next_state;  /* of the service after start or restart */
     int reload_fails;
+    int other_until;    /* so many reloads it takes until the worker runs the description */
     atomic_int running; /* the master answers */
     atomic_int reloads, starts, restarts, failures, starting_looks, on_good;
     atomic_int window_seen; /* while the reload went on */
@@ -65,7 +66,7 @@ static const char *
 play_master(void *ctx, const char *command)
 {
     struct node *n = ctx;
-    int done;
+    int reloads;
 
     if (!n->running) {
         return NULL;
@@ -75,12 +76,13 @@ play_master(void *ctx, const char *command)
         n->window_seen = window_is_right(n->run_dir) ? 1 : 0;
         return NULL;
     }
-    done = n->reloads > 0;
+    reloads = n->reloads;
     (void)snprintf(
         n->master_text, sizeof n->master_text,
         "%d master %d [failed: %d] 0d00h00m09s 2.6\n# workers\n"
         "%d worker 0 0d00h00m01s 2.6\n# old workers\n55 worker 2 0d00h01m00s 2.6\n",
-        getpid(), done, done && n->reload_fails, done && !n->reload_fails ? 101 : 100);
+        getpid(), reloads, n->reload_fails ? reloads : 0,
+        n->reload_fails ? 100 : 100 + reloads);
     return n->master_text;
 }
 
@@ -95,7 +97,8 @@ play_admin(void *ctx, const char *command)
     }
     (void)snprintf(
         n->admin_text, sizeof n->admin_text, "Pid: %d\ndescription: %s\n",
-        n->reloads > 0 && !n->reload_fails ? 101 : 100, n->description);
+        n->reload_fails ? 100 : 100 + n->reloads,
+        n->reloads < n->other_until ? "lockstep abd" : n->description);
     return n->admin_text;
 }
 
@@ -230,6 +233,18 @@ another_configuration_in_the_worker_is_not_loaded(void **state)
     ends(
         n, "reload", false,
         "HAProxy runs \"lockstep abd\" and not the current \"lockstep abc\"");
+    assert_int_equal(n->reloads, 2);
+}
+
+/* Another helper's reload was under way and read the files of before. */
+static void
+a_reload_that_was_not_ours_is_followed_by_ours(void **state)
+{
+    struct node *n = *state;
+
+    n->other_until = 2;
+    ends(n, "reload", true, "");
+    assert_int_equal(n->reloads, 2);
 }
 
 static void
@@ -400,6 +415,7 @@ main(int argc, char **argv)
         LOAD_TEST(a_running_haproxy_is_reloaded_within_the_window),
         LOAD_TEST(a_failed_reload_tells_what_haproxy_said),
         LOAD_TEST(another_configuration_in_the_worker_is_not_loaded),
+        LOAD_TEST(a_reload_that_was_not_ours_is_followed_by_ours),
         LOAD_TEST(a_stopped_haproxy_is_started),
         LOAD_TEST(a_start_that_fails_tells_what_haproxy_said),
         LOAD_TEST(a_start_that_never_ends_is_given_up),
