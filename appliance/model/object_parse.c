@@ -196,6 +196,7 @@ object_from_canonical(
     if (from_json(kind, id, body, &o, &why) != ERR_OK) {
         return error_set(e, ERR_CORRUPT, "%s", why.msg);
     }
+    ASSERT(o != NULL);
     if (o->canonical_len != len || memcmp(o->canonical, bytes, len) != 0) {
         object_unref(o);
         return error_set(

@@ -166,7 +166,7 @@ check_clashes(const struct checks *c)
             told[own->listener] = other->listener + 1;
             if (checks_blame_with(
                     c, listeners->items[own->listener], listeners->items[other->listener])) {
-                report_clash(c, other, own);
+                report_clash(c, other, own); /* NOLINT(readability-suspicious-call-argument) */
             } else {
                 report_clash(c, own, other);
             }
