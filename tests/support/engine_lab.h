@@ -24,7 +24,8 @@
 struct engine_lab {
     struct fake_node fake;
     struct tunables tunables;
-    struct clock clock; /* the system's, with wall_shift_ms added to Unix time */
+    _Atomic int64_t mono_stands_ms; /* not 0: the monotonic clock stands there */
+    struct clock clock;             /* the system's, with wall_shift_ms added to Unix time */
     _Atomic int64_t wall_shift_ms;
     int64_t seen_until_ms; /* for a test's condition */
     struct engine_config config;
