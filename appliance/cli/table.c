@@ -83,6 +83,7 @@ table_print(const struct table *t)
 {
     size_t widths[COLUMNS_MAX];
 
+    ASSERT(t->columns > 0);
     for (size_t i = 0; i < t->columns; i++) {
         widths[i] = width_of(t->heads[i]);
     }
