@@ -103,6 +103,7 @@ run_verb(struct control *c, const json_t *request, json_t *answer, struct error 
     if (code != ERR_OK) {
         return code;
     }
+    ASSERT(name != NULL && service != NULL);
     for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
         if (strcmp(verbs[i].name, name) == 0) {
             verb = &verbs[i];

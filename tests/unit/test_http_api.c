@@ -515,6 +515,8 @@ guessing_has_to_wait(void **state)
     struct http_lab *l = *state;
     int status = 0;
 
+    /* A slow machine must not outlast the wait of a second. */
+    l->engine->mono_stands_ms = clock_mono_ms(&clock_system);
     for (int i = 0; i < 6 && status != 429; i++) {
         status = http_lab_ask(l, "POST /api/v1/session", NULL, NULL, guess);
         assert_true(status == 401 || status == 429);
@@ -526,6 +528,7 @@ guessing_has_to_wait(void **state)
             l, "POST /api/v1/session", NULL, NULL,
             "{'name': 'maria', 'password': '" HTTP_LAB_PASSWORD "'}"),
         201);
+    l->engine->mono_stands_ms = 0;
 }
 
 static void
