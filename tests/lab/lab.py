@@ -92,6 +92,21 @@ def reap():
             pass
 
 
+def end_descendants(processes):
+    """Kills all that this process started, orphans included, and waits until they are gone.
+    processes: the Popen objects among them, whose status is theirs to take."""
+    def none_left():
+        left = descendants()
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        for process in processes:
+            process.poll()
+        reap()
+        return not left
+    wait_for(none_left, "all processes are gone")
+
+
 class Netns:
     """A network namespace with its loopback up; inside "with", sockets of this thread are made
     in it."""
@@ -152,18 +167,9 @@ class Lab:
         return process
 
     def close(self):
-        end = time.monotonic() + DEADLINE_S
-        while time.monotonic() < end:
-            left = descendants()
-            for pid in left:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            for process in self.processes:
-                process.poll()
-            reap()
-            if not left:
-                break
-            time.sleep(0.01)
-        for ns in self.namespaces:
-            ns.delete()
-        shutil.rmtree(self.dir, ignore_errors=True)
+        try:
+            end_descendants(self.processes)
+        finally:
+            for ns in self.namespaces:
+                ns.delete()
+            shutil.rmtree(self.dir, ignore_errors=True)

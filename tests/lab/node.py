@@ -2,7 +2,6 @@
 """One real node: lockstep-run with lockstepd, lockstep-helper and HAProxy, in a network
 namespace of the test process."""
 import atexit
-import contextlib
 import ctypes
 import json
 import os
@@ -12,10 +11,9 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 
 from api import Api
-from lab import descendants, is_alive, reap, wait_for
+from lab import descendants, end_descendants, is_alive, wait_for
 
 BUILD = os.environ["LOCKSTEP_BUILD"]
 SOURCE = os.environ["LOCKSTEP_SOURCE"]
@@ -164,15 +162,7 @@ class Node:
 
     def kill(self):
         """As a power cut would: all processes of the test, orphans included."""
-        def none_left():
-            left = descendants()
-            for pid in left:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            self.process.poll()
-            reap()
-            return not left
-        wait_for(none_left, "all processes are gone")
+        end_descendants([self.process])
 
     def close(self):
         try:
@@ -186,11 +176,7 @@ class Node:
 
     def sweep(self):
         """At the end of the test process: nothing that it started lives on."""
-        while left := descendants():
-            for pid in left:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            time.sleep(0.01)
+        end_descendants([self.process] if self.process is not None else [])
         shutil.rmtree(self.root, ignore_errors=True)
 
     def __enter__(self):
