@@ -38,12 +38,10 @@ put_own(struct buf *out, struct layout *p, const struct object *listener, uint32
         p->placeholder_used = true;
     }
     for (uint32_t i = 0; i < own->count; i++) {
-        const struct object *c;
-        size_t pos = 0;
+        const struct object *c = layout_follow(
+            p, listener, F_LISTENER_CERTIFICATES, K_CERTIFICATE, own->u.items[i].u.text);
 
-        c = layout_follow(
-            p, listener, F_LISTENER_CERTIFICATES, K_CERTIFICATE, own->u.items[i].u.text, &pos);
-        if (c != NULL && is_new(p, pos, number)) {
+        if (c != NULL && is_new(p, refs_place(&p->refs, c), number)) {
             put_entry(out, c);
         }
     }
@@ -68,12 +66,18 @@ put_of_services(
     for (uint32_t i = 0; i < l->count; i++) {
         const struct object *service = p->services[p->routes[l->first + i]].object;
         const struct value *ref = &service->fields[F_SERVICE_CERTIFICATE];
-        size_t pos = 0;
+        const struct object *c;
+        size_t pos;
 
-        if (!ref->is_null &&
-            layout_follow(
-                p, service, F_SERVICE_CERTIFICATE, K_CERTIFICATE, ref->u.text, &pos) != NULL &&
-            is_new(p, pos, number)) {
+        if (ref->is_null) {
+            continue;
+        }
+        c = layout_follow(p, service, F_SERVICE_CERTIFICATE, K_CERTIFICATE, ref->u.text);
+        if (c == NULL) {
+            continue;
+        }
+        pos = refs_place(&p->refs, c);
+        if (is_new(p, pos, number)) {
             found[count++] = (uint32_t)pos;
         }
     }

@@ -3,6 +3,8 @@
 #include "render/quote.h"
 #include "render/writer.h"
 
+#define AHEAD 12 /* targets of pools */
+
 static void
 put_redirect(struct writer *w, uint32_t port)
 {
@@ -120,20 +122,11 @@ is_backup(const struct value *member)
 }
 
 static void
-put_member(struct writer *w, const struct value *member)
+put_member(struct writer *w, const struct value *member, const struct object *server)
 {
-    const struct object *server;
-    struct text address;
-    int64_t maxconn;
+    struct text address = fields_text(server, F_SERVER_ADDRESS);
+    int64_t maxconn = fields_int(server, F_SERVER_MAXCONN);
 
-    server = layout_follow(
-        w->layout, w->object, F_POOL_MEMBERS, K_SERVER,
-        member->u.items[F_POOL_MEMBERS_SERVER].u.text, NULL);
-    if (server == NULL) {
-        return;
-    }
-    address = fields_text(server, F_SERVER_ADDRESS);
-    maxconn = fields_int(server, F_SERVER_MAXCONN);
     PUT(w->out, "    server ");
     writer_put_text(w->out, server->name);
     buf_putc(w->out, ' ');
@@ -155,7 +148,7 @@ put_member(struct writer *w, const struct value *member)
 }
 
 static void
-put_members(struct writer *w)
+put_members(struct writer *w, const struct object *const *servers)
 {
     const struct value *members = &w->object->fields[F_POOL_MEMBERS];
     uint32_t backups = 0;
@@ -169,15 +162,17 @@ put_members(struct writer *w)
         writer_end(w, F_POOL_MEMBERS);
     }
     for (uint32_t i = 0; i < members->count; i++) {
-        put_member(w, &members->u.items[i]);
+        if (servers[i] == NULL) {
+            layout_dangling(w->layout, w->object, F_POOL_MEMBERS);
+            continue;
+        }
+        put_member(w, &members->u.items[i], servers[i]);
     }
 }
 
 static void
-put_pool(struct writer *w, const struct object *o)
+put_pool(struct writer *w, const struct object *o, const struct object *const *targets)
 {
-    const struct value *monitor = &o->fields[F_POOL_MONITOR];
-
     w->object = NULL;
     writer_end(w, -1);
     w->object = o;
@@ -192,37 +187,12 @@ put_pool(struct writer *w, const struct object *o)
     writer_time_unless_default(w, "timeout server", F_POOL_SERVER_TIMEOUT_MS);
     /* Else the client's timeout would cut a WebSocket or TCP session that the pool allows. */
     writer_time_unless_default(w, "timeout tunnel", F_POOL_SERVER_TIMEOUT_MS);
-    if (!monitor->is_null) {
-        const struct object *m =
-            layout_follow(w->layout, o, F_POOL_MONITOR, K_MONITOR, monitor->u.text, NULL);
-
-        if (m != NULL) {
-            put_monitor(w, m);
-        }
+    if (targets[0] != NULL) {
+        put_monitor(w, targets[0]);
+    } else if (!o->fields[F_POOL_MONITOR].is_null) {
+        layout_dangling(w->layout, o, F_POOL_MONITOR);
     }
-    put_members(w);
-}
-
-/* Calls fn for what the pool refers to, as far as it is worth while. */
-static void
-fetch_ahead(
-    const struct refs *refs, size_t pool,
-    void (*fn)(const struct refs *x, enum kind k, struct text id))
-{
-    const struct object *o;
-    const struct value *members;
-
-    if (pool >= refs->count[K_POOL]) {
-        return;
-    }
-    o = refs->objects[K_POOL][pool];
-    members = &o->fields[F_POOL_MEMBERS];
-    for (uint32_t i = 0; i < members->count && i < 8; i++) {
-        fn(refs, K_SERVER, members->u.items[i].u.items[F_POOL_MEMBERS_SERVER].u.text);
-    }
-    if (!o->fields[F_POOL_MONITOR].is_null) {
-        fn(refs, K_MONITOR, o->fields[F_POOL_MONITOR].u.text);
-    }
+    put_members(w, targets + 1);
 }
 
 void
@@ -230,14 +200,22 @@ haproxy_backend_write(struct writer *w)
 {
     const struct refs *refs = &w->layout->refs;
     size_t count = refs->count[K_POOL];
+    size_t at = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if (i + 6 < count) {
-            refs_fetch(refs->objects[K_POOL][i + 6]);
+        const struct object *const *targets = w->layout->pool_targets + at;
+        size_t members = refs->objects[K_POOL][i]->fields[F_POOL_MEMBERS].count;
+
+        if (i + 4 < count) {
+            refs_fetch(refs->objects[K_POOL][i + 4]);
         }
-        fetch_ahead(refs, i + 4, refs_fetch_slot);
-        fetch_ahead(refs, i + 2, refs_fetch_object);
-        put_pool(w, refs->objects[K_POOL][i]);
+        for (size_t j = 0; j <= members && at + j + AHEAD < w->layout->pool_target_count; j++) {
+            if (targets[j + AHEAD] != NULL) {
+                refs_fetch(targets[j + AHEAD]);
+            }
+        }
+        put_pool(w, refs->objects[K_POOL][i], targets);
+        at += 1 + members;
     }
     w->object = NULL;
 }

@@ -18,6 +18,7 @@ layout_fini(struct layout *p)
     refs_fini(&p->refs);
     free(p->listeners);
     free(p->services);
+    free(p->pool_targets);
     free(p->pairs);
     free(p->routes);
     free(p->https_ports);
@@ -37,15 +38,20 @@ layout_problem(struct layout *p, const struct object *o, unsigned field, const c
     problems_add(p->problems, SEVERITY_ERROR, "render", &where, "%s", text);
 }
 
+void
+layout_dangling(struct layout *p, const struct object *o, unsigned field)
+{
+    layout_problem(p, o, field, "It refers to an object that does not exist.");
+}
+
 const struct object *
 layout_follow(
-    struct layout *p, const struct object *o, unsigned field, enum kind kind, struct text id,
-    size_t *ret_pos)
+    struct layout *p, const struct object *o, unsigned field, enum kind kind, struct text id)
 {
-    const struct object *to = refs_find(&p->refs, kind, id, ret_pos);
+    const struct object *to = refs_find(&p->refs, kind, id);
 
     if (to == NULL) {
-        layout_problem(p, o, field, "It refers to an object that does not exist.");
+        layout_dangling(p, o, field);
     }
     return to;
 }
@@ -115,13 +121,13 @@ make_service(struct layout *p, uint32_t index)
     uint32_t best = UINT32_MAX;
 
     *s = (struct layout_service){.object = o};
-    s->pool = layout_follow(p, o, F_SERVICE_POOL, K_POOL, fields_text(o, F_SERVICE_POOL), NULL);
+    s->pool = layout_follow(p, o, F_SERVICE_POOL, K_POOL, fields_text(o, F_SERVICE_POOL));
     for (uint32_t i = 0; i < listeners->count; i++) {
         const struct object *listener;
-        size_t pos = 0;
+        size_t pos;
 
-        listener = layout_follow(
-            p, o, F_SERVICE_LISTENERS, K_LISTENER, listeners->u.items[i].u.text, &pos);
+        listener =
+            layout_follow(p, o, F_SERVICE_LISTENERS, K_LISTENER, listeners->u.items[i].u.text);
         if (listener == NULL) {
             continue;
         }
@@ -129,6 +135,7 @@ make_service(struct layout *p, uint32_t index)
             best = https_rank(listener);
         }
         if (fields_int(listener, F_LISTENER_ENABLED) != 0) {
+            pos = refs_place(&p->refs, listener);
             p->listeners[pos].count++;
             add_pair(p, (uint32_t)pos, index);
         }
@@ -138,21 +145,64 @@ make_service(struct layout *p, uint32_t index)
     }
 }
 
-static void
-fetch_service_ahead(const struct layout *p, size_t i)
-{
-    const struct refs *refs = &p->refs;
-    const struct object *const *services = refs->objects[K_SERVICE];
+/* How many references are under way at a time. */
+#define WANTED 16u
 
-    if (i + 8 < p->service_count) {
-        refs_fetch(services[i + 8]);
+struct follower {
+    struct refs_wanted wanted[WANTED];
+    size_t asked, answered;
+};
+
+static void
+answer(struct layout *p, struct follower *f)
+{
+    p->pool_targets[f->answered] = refs_get(&p->refs, &f->wanted[f->answered % WANTED]);
+    f->answered++;
+}
+
+static void
+ask(struct layout *p, struct follower *f, enum kind kind, struct text id)
+{
+    if (f->asked - f->answered == WANTED) {
+        answer(p, f);
     }
-    if (i + 6 < p->service_count) {
-        refs_fetch_slot(refs, K_POOL, fields_text(services[i + 6], F_SERVICE_POOL));
+    f->wanted[f->asked++ % WANTED] = refs_want(&p->refs, kind, id);
+}
+
+static void
+follow_pool(struct layout *p, struct follower *f, const struct object *o)
+{
+    const struct value *monitor = &o->fields[F_POOL_MONITOR];
+    const struct value *members = &o->fields[F_POOL_MEMBERS];
+    size_t needed = f->asked + 1 + members->count;
+
+    if (needed > p->pool_target_cap) {
+        p->pool_target_cap = needed * 2;
+        p->pool_targets =
+            xrealloc(p->pool_targets, p->pool_target_cap * sizeof *p->pool_targets);
     }
-    if (i + 4 < p->service_count) {
-        refs_fetch_object(refs, K_POOL, fields_text(services[i + 4], F_SERVICE_POOL));
+    ask(p, f, K_MONITOR, monitor->is_null ? (struct text){"", 0} : monitor->u.text);
+    for (uint32_t i = 0; i < members->count; i++) {
+        ask(p, f, K_SERVER, members->u.items[i].u.items[F_POOL_MEMBERS_SERVER].u.text);
     }
+}
+
+static void
+follow_pools(struct layout *p)
+{
+    size_t count = p->refs.count[K_POOL];
+    struct follower f = {0};
+
+    for (size_t i = 0; i < count; i++) {
+        if (i + 4 < count) {
+            refs_fetch(p->refs.objects[K_POOL][i + 4]);
+        }
+        follow_pool(p, &f, p->refs.objects[K_POOL][i]);
+    }
+    while (f.answered < f.asked) {
+        answer(p, &f);
+    }
+    p->pool_target_count = f.asked;
 }
 
 static void
@@ -233,10 +283,13 @@ layout_make(struct layout *p, const struct render_input *in, struct problems *pr
     p->services = room(p->services, &p->service_cap, p->service_count, sizeof *p->services);
     p->pair_count = 0;
     for (size_t i = 0; i < p->service_count; i++) {
-        fetch_service_ahead(p, i);
+        if (i + 4 < p->service_count) {
+            refs_fetch(p->refs.objects[K_SERVICE][i + 4]);
+        }
         make_service(p, (uint32_t)i);
     }
     make_routes(p);
+    follow_pools(p);
     certificates = p->refs.count[K_CERTIFICATE];
     p->certificate_listed = room(
         p->certificate_listed, &p->listed_cap, certificates, sizeof *p->certificate_listed);

@@ -37,6 +37,9 @@ struct layout {
     size_t listener_count, listener_cap;
     struct layout_service *services; /* by name */
     size_t service_count, service_cap;
+    const struct object **pool_targets; /* pool by pool: monitor or NULL, then the members'
+                                           servers; NULL also where there is none such */
+    size_t pool_target_count, pool_target_cap;
     uint32_t *routes; /* indexes of services, listener by listener */
     size_t route_count, route_cap;
     uint32_t *https_ports; /* sorted, each once */
@@ -60,9 +63,10 @@ void layout_make(struct layout *p, const struct render_input *in, struct problem
 bool layout_redirects(const struct layout_service *s, const struct object *listener);
 /* Adds an error at a field of o, code "render". */
 void layout_problem(struct layout *p, const struct object *o, unsigned field, const char *text);
+/* The problem of a reference that leads nowhere. */
+void layout_dangling(struct layout *p, const struct object *o, unsigned field);
 /* The object that a reference of o names, or NULL after a problem at the field. */
 const struct object *layout_follow(
-    struct layout *p, const struct object *o, unsigned field, enum kind kind, struct text id,
-    size_t *ret_pos);
+    struct layout *p, const struct object *o, unsigned field, enum kind kind, struct text id);
 
 #endif

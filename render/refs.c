@@ -3,9 +3,6 @@
 
 #include <stdlib.h>
 
-#define FETCH_AHEAD 8
-#define FETCH_BYTES 384 /* of an object, from its start: name, id, fields, most texts */
-
 void
 refs_init(struct refs *x)
 {
@@ -16,135 +13,124 @@ refs_init(struct refs *x)
 void
 refs_fini(struct refs *x)
 {
-    free(x->slots);
+    for (size_t k = 0; k < KIND_COUNT; k++) {
+        free(x->tables[k].slots);
+    }
     *x = (struct refs){0};
 }
 
-/* Multiplication carries only upwards, so the halves are exchanged in between. */
-static inline uint64_t
-mix(uint64_t h, uint64_t word)
+/* Multiplication carries only upwards, so the upper half is what counts. */
+static inline size_t
+first_slot(const struct refs *x, const struct refs_table *t, uint64_t key)
 {
-    h = (h ^ word) * UINT64_C(0xd6e8feb86659fd93);
-    return h ^ h >> 32;
-}
+    uint64_t h = (key ^ x->seed) * UINT64_C(0xd6e8feb86659fd93);
 
-static inline uint64_t
-hash_of(const struct refs *x, enum kind k, const char *id, size_t len)
-{
-    uint64_t h = x->seed + (uint64_t)k;
-    uint64_t word = 0;
-
-    for (; len >= sizeof word; id += sizeof word, len -= sizeof word) {
-        memcpy(&word, id, sizeof word);
-        h = mix(h, word);
-    }
-    if (len > 0) {
-        word = 0;
-        memcpy(&word, id, len);
-        h = mix(h, word);
-    }
-    return h != 0 ? h : 1;
+    h = (h ^ h >> 32) * UINT64_C(0xd6e8feb86659fd93);
+    return (size_t)(h >> 32) & (t->cap - 1);
 }
 
 static void
-reserve(struct refs *x, size_t objects)
+reserve(struct refs_table *t, size_t objects)
 {
     size_t cap = 64;
 
     while (cap < objects * 2) {
         cap *= 2;
     }
-    if (cap > x->cap) {
-        free(x->slots);
-        x->slots = xmalloc(cap * sizeof *x->slots);
-        x->cap = cap;
+    if (cap > t->cap) {
+        free(t->slots);
+        t->slots = xmalloc(cap * sizeof *t->slots);
+        t->cap = cap;
     }
-    memset(x->slots, 0, x->cap * sizeof *x->slots);
+    memset(t->slots, 0, t->cap * sizeof *t->slots);
 }
 
 /* The kinds to which others refer. */
 static const enum kind targets[] = {K_SERVER, K_POOL, K_MONITOR, K_LISTENER, K_CERTIFICATE};
 
 static void
-add_kind(struct refs *x, enum kind k)
+add_kind(struct refs *x, const struct snapshot *s, enum kind k)
 {
-    for (size_t i = 0; i < x->count[k]; i++) {
-        const char *id = x->objects[k][i]->id;
-        uint64_t h = hash_of(x, k, id, strlen(id));
-        size_t at = (size_t)h & (x->cap - 1);
+    struct refs_table *t = &x->tables[k];
+    const struct object *const *objects;
+    const uint64_t *keys;
+    size_t count = snapshot_kind_keys(s, k, &keys, &objects);
 
-        if (i + FETCH_AHEAD < x->count[k]) {
-            __builtin_prefetch(x->objects[k][i + FETCH_AHEAD]);
+    reserve(t, count);
+    for (size_t i = 0; i < count; i++) {
+        size_t at = first_slot(x, t, keys[i]);
+
+        while (t->slots[at].object != NULL) {
+            at = (at + 1) & (t->cap - 1);
         }
-        while (x->slots[at].hash != 0) {
-            at = (at + 1) & (x->cap - 1);
-        }
-        x->slots[at] = (struct refs_slot){h, (uint32_t)k, (uint32_t)i};
+        t->slots[at] = (struct refs_slot){keys[i], objects[i]};
     }
 }
 
 void
 refs_build(struct refs *x, const struct snapshot *s)
 {
-    reserve(x, snapshot_count(s));
     for (size_t k = 0; k < KIND_COUNT; k++) {
         x->count[k] = snapshot_kind(s, (enum kind)k, &x->objects[k]);
     }
     for (size_t i = 0; i < ARRAY_LEN(targets); i++) {
-        add_kind(x, targets[i]);
+        add_kind(x, s, targets[i]);
     }
+}
+
+struct refs_wanted
+refs_want(const struct refs *x, enum kind k, struct text id)
+{
+    const struct refs_table *t = &x->tables[k];
+    struct refs_wanted wanted = {.kind = k};
+
+    wanted.valid = snapshot_id_key(k, id.s, &wanted.key);
+    if (wanted.valid) {
+        __builtin_prefetch(&t->slots[first_slot(x, t, wanted.key)]);
+    }
+    return wanted;
 }
 
 const struct object *
-refs_find(const struct refs *x, enum kind k, struct text id, size_t *ret_pos)
+refs_get(const struct refs *x, const struct refs_wanted *wanted)
 {
-    uint64_t h = hash_of(x, k, id.s, id.len);
-    size_t at = (size_t)h & (x->cap - 1);
+    const struct refs_table *t = &x->tables[wanted->kind];
+    size_t at;
 
-    for (; x->slots[at].hash != 0; at = (at + 1) & (x->cap - 1)) {
-        const struct refs_slot *slot = &x->slots[at];
-        const struct object *o;
-
-        if (slot->hash != h || slot->kind != (uint32_t)k) {
-            continue;
-        }
-        o = x->objects[k][slot->pos];
-        if (id.len < OBJECT_ID_BYTES && memcmp(o->id, id.s, (size_t)id.len + 1) == 0) {
-            if (ret_pos != NULL) {
-                *ret_pos = slot->pos;
-            }
-            return o;
-        }
+    if (!wanted->valid) {
+        return NULL;
     }
-    return NULL;
+    at = first_slot(x, t, wanted->key);
+    while (t->slots[at].object != NULL && t->slots[at].key != wanted->key) {
+        at = (at + 1) & (t->cap - 1);
+    }
+    return t->slots[at].object;
 }
 
-void
-refs_fetch_slot(const struct refs *x, enum kind k, struct text id)
+const struct object *
+refs_find(const struct refs *x, enum kind k, struct text id)
 {
-    __builtin_prefetch(&x->slots[(size_t)hash_of(x, k, id.s, id.len) & (x->cap - 1)]);
+    struct refs_wanted wanted = refs_want(x, k, id);
+
+    return refs_get(x, &wanted);
 }
 
-void
-refs_fetch(const struct object *o)
+size_t
+refs_place(const struct refs *x, const struct object *o)
 {
-    const char *at = (const char *)o;
+    const struct object *const *objects = x->objects[o->kind];
+    size_t low = 0;
+    size_t high = x->count[o->kind];
 
-    for (size_t i = 0; i < FETCH_BYTES; i += 64) {
-        __builtin_prefetch(at + i);
-    }
-}
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
 
-void
-refs_fetch_object(const struct refs *x, enum kind k, struct text id)
-{
-    uint64_t h = hash_of(x, k, id.s, id.len);
-    size_t at = (size_t)h & (x->cap - 1);
-
-    for (; x->slots[at].hash != 0; at = (at + 1) & (x->cap - 1)) {
-        if (x->slots[at].hash == h && x->slots[at].kind == (uint32_t)k) {
-            refs_fetch(x->objects[k][x->slots[at].pos]);
-            return;
+        if (strcmp(objects[middle]->name.s, o->name.s) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
     }
+    ASSERT(objects[low] == o);
+    return low;
 }

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ids of one snapshot's objects in a hash table, for renders that follow every reference.
- * A look-up costs one or two memory accesses where the snapshot's binary search, over 45,000
- * objects, costs a dozen. */
+/* Ids of one snapshot's objects in hash tables, for renders that follow every reference: a
+ * look-up costs one memory access where the snapshot's binary search, over 45,000 objects,
+ * costs a dozen. Inside render/. */
 #ifndef LOCKSTEP_RENDER_REFS_H
 #define LOCKSTEP_RENDER_REFS_H
 
 #include "model/snapshot.h"
 
 struct refs_slot {
-    uint64_t hash; /* 0: free */
-    uint32_t kind;
-    uint32_t pos; /* in the order of snapshot_kind */
+    uint64_t key;                /* snapshot_id_key */
+    const struct object *object; /* NULL: free */
+};
+
+struct refs_table {
+    struct refs_slot *slots;
+    size_t cap; /* a power of two, 0: nobody refers to this kind */
 };
 
 struct refs {
-    struct refs_slot *slots;
-    size_t cap;    /* a power of two */
-    uint64_t seed; /* random: ids come from other nodes too */
-    const struct object *const *objects[KIND_COUNT];
+    struct refs_table tables[KIND_COUNT];
+    uint64_t seed;                                   /* random: ids come from other nodes too */
+    const struct object *const *objects[KIND_COUNT]; /* by name */
     size_t count[KIND_COUNT];
 };
 
@@ -25,14 +28,34 @@ void refs_init(struct refs *x);
 void refs_fini(struct refs *x);
 /* Forgets what was there and takes up the objects of all kinds of s; keeps the memory. */
 void refs_build(struct refs *x, const struct snapshot *s);
-/* NULL when there is none. ret_pos (may be NULL): its place among its kind, by name. */
-const struct object *
-refs_find(const struct refs *x, enum kind k, struct text id, size_t *ret_pos);
+/* NULL when there is none. */
+const struct object *refs_find(const struct refs *x, enum kind k, struct text id);
 
-/* Two steps that fetch ahead what refs_find and its caller will touch: the slot first, some
- * time later the object. A render waits for memory more than for anything else. */
-void refs_fetch_slot(const struct refs *x, enum kind k, struct text id);
-void refs_fetch_object(const struct refs *x, enum kind k, struct text id);
-void refs_fetch(const struct object *o);
+/* The same in two steps, for who has many: some time after the first, which fetches the slot
+ * ahead, the second need not wait for it. */
+struct refs_wanted {
+    enum kind kind;
+    bool valid;
+    uint64_t key;
+};
+
+struct refs_wanted refs_want(const struct refs *x, enum kind k, struct text id);
+const struct object *refs_get(const struct refs *x, const struct refs_wanted *wanted);
+/* Place of an object of s among its kind, by name: objects[kind][place]. */
+size_t refs_place(const struct refs *x, const struct object *o);
+
+/* Fetches ahead what a caller will read of an object: a render waits for memory more than
+ * for anything else. */
+static inline void
+refs_fetch(const struct object *o)
+{
+    enum { FETCH_BYTES = 640 }; /* from its start: name, id, fields, most texts */
+
+    const char *at = (const char *)o;
+
+    for (size_t i = 0; i < FETCH_BYTES; i += 64) {
+        __builtin_prefetch(at + i);
+    }
+}
 
 #endif

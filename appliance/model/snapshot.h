@@ -20,6 +20,14 @@ const struct object *snapshot_singleton(const struct snapshot *s, enum kind k);
 /* The objects of one kind, sorted by name (byte order): *ret points into the snapshot. */
 size_t snapshot_kind(const struct snapshot *s, enum kind k, const struct object *const **ret);
 size_t snapshot_count(const struct snapshot *s);
+/* The 16 hexadecimal digits as a number, which sorts as they do; 0 for a singleton. False
+ * when id has not the form of an id of that kind. */
+bool snapshot_id_key(enum kind kind, const char *id, uint64_t *ret);
+/* The objects of one kind by their id's number, beside the numbers: both point into the
+ * snapshot. */
+size_t snapshot_kind_keys(
+    const struct snapshot *s, enum kind k, const uint64_t **ret_keys,
+    const struct object *const **ret_objects);
 /* i-th object in the order of the index: by kind's *name*, which is also the order of enum
  * kind, and then id (byte order). */
 const struct object *snapshot_at(const struct snapshot *s, size_t i);

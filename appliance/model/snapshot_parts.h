@@ -38,9 +38,6 @@ struct snapshot {
     struct fingerprint *_Atomic fp; /* NULL until asked for */
 };
 
-/* The 16 hexadecimal digits as a number, which sorts as they do; 0 for a singleton. False
- * when id has not the form of an id of that kind. */
-bool snapshot_id_key(enum kind kind, const char *id, uint64_t *ret);
 /* Position of the first object of kind k whose name is not less, in by_name. */
 size_t snapshot_name_bound(const struct snapshot *s, enum kind k, const char *name);
 
