@@ -6,9 +6,9 @@
  * change; references between objects hold ids, so a rename touches one object. At the API
  * references are names: object_parse translates them by a resolver and object_to_json back.
  *
- * canonical form: JSON of all fields of the schema (defaults written out), sorted keys, no
- * insignificant space; references as ids; unordered lists sorted; secrets in clear.
- * objhash = SHA-256 of those bytes. */
+ * canonical form: JSON of all fields of the schema (defaults written out, but those of fields
+ * that came after schema version 1 left out), sorted keys, no insignificant space; references
+ * as ids; unordered lists sorted; secrets in clear. objhash = SHA-256 of those bytes. */
 #ifndef LOCKSTEP_MODEL_OBJECT_H
 #define LOCKSTEP_MODEL_OBJECT_H
 

@@ -84,6 +84,47 @@ put_scalar(struct buf *out, const struct schema_field *f, const struct value *v)
     ASSERT(f->type != FT_RECORD); /* records stand in lists */
 }
 
+static bool
+is_default(const struct schema_field *f, const struct value *v)
+{
+    if (f->list) {
+        return v->count == 0; /* the generator checks that such a field has no other */
+    }
+    if (v->is_null || f->default_text != NULL) {
+        return v->is_null ? f->default_text == NULL : strcmp(v->u.text.s, f->default_text) == 0;
+    }
+    return f->type != FT_TEXT && f->type != FT_REF && v->u.i == f->default_int;
+}
+
+/* A field that a later schema added stands in the bytes only when it says something: so that
+ * the hash of an object of before is the same for every release. */
+static bool
+is_left_out(const struct schema_field *f, const struct value *v)
+{
+    return f->since > 1 && is_default(f, v);
+}
+
+static void
+put_record(
+    struct buf *out, const struct schema_field *f, const struct order *order,
+    const struct value *item)
+{
+    bool first = true;
+
+    for (uint32_t i = 0; i < f->field_count; i++) {
+        const struct schema_field *sub = &f->fields[order->index[i]];
+        const struct value *v = &item->u.items[order->index[i]];
+
+        if (is_left_out(sub, v)) {
+            continue;
+        }
+        put_key(out, first, sub->name);
+        put_scalar(out, sub, v);
+        first = false;
+    }
+    buf_puts(out, first ? "{}" : "}");
+}
+
 static void
 put_list(struct buf *out, const struct schema_field *f, const struct value *v)
 {
@@ -99,17 +140,11 @@ put_list(struct buf *out, const struct schema_field *f, const struct value *v)
         if (i > 0) {
             buf_putc(out, ',');
         }
-        if (f->type != FT_RECORD) {
+        if (f->type == FT_RECORD) {
+            put_record(out, f, &order, item);
+        } else {
             put_scalar(out, f, item);
-            continue;
         }
-        for (uint32_t j = 0; j < f->field_count; j++) {
-            const struct schema_field *sub = &f->fields[order.index[j]];
-
-            put_key(out, j == 0, sub->name);
-            put_scalar(out, sub, &item->u.items[order.index[j]]);
-        }
-        buf_putc(out, '}');
     }
     buf_putc(out, ']');
 }
@@ -120,13 +155,18 @@ object_canonical(enum kind kind, const struct value *fields, struct buf *out)
     const struct schema_kind *k = schema_kind(kind);
     struct order order;
     bool fits = buf_reserve(out, CANONICAL_FIRST_BYTES);
+    bool first = true;
 
     order_fields(k->fields, k->field_count, &order);
     for (uint32_t i = 0; i < k->field_count; i++) {
         const struct schema_field *f = &k->fields[order.index[i]];
         const struct value *v = &fields[order.index[i]];
 
-        put_key(out, i == 0, f->name);
+        if (is_left_out(f, v)) {
+            continue;
+        }
+        put_key(out, first, f->name);
+        first = false;
         if (f->list) {
             put_list(out, f, v);
         } else {

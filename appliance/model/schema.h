@@ -10,7 +10,8 @@
 
 #include "schema_gen.h" /* enum kind, enum text_type, KIND_COUNT, TEXT_TYPE_COUNT */
 
-#define SCHEMA_VERSION 1
+/* Raised when a release adds kinds, fields or values. */
+#define SCHEMA_VERSION 2
 
 enum scope { SCOPE_SHARED, SCOPE_LOCAL };
 
@@ -34,6 +35,7 @@ struct schema_field {
     bool nullable;            /* null allowed (and then the default) */
     bool secret;              /* never leaves through the API */
     bool read_only;           /* set by the product, refused from callers */
+    int since;                /* SCHEMA_VERSION that brought it */
     unsigned effect;
     int64_t min, max; /* FT_INT: value; FT_TEXT: length in bytes */
     uint32_t min_items, max_items;

@@ -140,6 +140,7 @@ migrate_run(struct db *d, const struct migrate_plan *plan, struct error *e)
 {
     int64_t version = 0;
     err_t code = migrate_version(d, &version, e);
+    bool is_new = version == 0; /* there is nothing to keep */
 
     for (size_t i = 0; code == ERR_OK && i < plan->count; i++) {
         const struct migration *m = &plan->list[i];
@@ -147,7 +148,7 @@ migrate_run(struct db *d, const struct migrate_plan *plan, struct error *e)
         if (m->version <= version) {
             continue;
         }
-        if (version > 0) {
+        if (!is_new) {
             code = back_up(d, plan, m->version, e);
         }
         if (code == ERR_OK) {

@@ -2,6 +2,8 @@
 """What the kinds and text types must keep to. Each finding is "file: field: reason"."""
 import re
 
+from lib.names import SCHEMA_VERSION
+
 NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 EFFECTS = ("none", "haproxy:runtime", "haproxy:reload")
 UNITS = ("ms", "s", "bytes")
@@ -17,7 +19,7 @@ FIELD_OPTIONS = {"list": bool, "ordered": bool, "required": bool, "nullable": bo
                  "secret": bool, "read_only": bool, "default": object, "min_items": int,
                  "max_items": int, "when": dict, "unit": str, "group": str, "order": int,
                  "examples": list, "widget": str, "advanced": bool, "haproxy": str,
-                 "since": str, "error": str}
+                 "since": int, "error": str}
 TYPE_OPTIONS = {
     "bool": {},
     "int": {"min": int, "max": int},
@@ -205,6 +207,19 @@ def check_default(source, field):
         yield "no example"
 
 
+def check_since(field):
+    """A field that came later is left out of the canonical form while it has its default."""
+    since = field.get("since")
+    if since is None:
+        return
+    if not 2 <= since <= SCHEMA_VERSION:
+        yield "since %d is not between 2 and %d" % (since, SCHEMA_VERSION)
+    if field.get("required"):
+        yield "a field that came later cannot be required"
+    elif field.get("list") and field.get("default"):
+        yield "a list that came later has no items as default"
+
+
 def check_when(field, before):
     when = field.get("when")
     if when is None:
@@ -237,6 +252,7 @@ def check_field(source, field, before, inside):
     if not list(check_limits(source, field)):
         yield from check_default(source, field)
     yield from check_when(field, before)
+    yield from check_since(field)
     if field["name"] in before:
         yield "the name stands twice"
     if not is_sentence(field["help"]):

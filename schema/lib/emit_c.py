@@ -119,6 +119,7 @@ def field_rows(source, prefix, field, fields):
         yield "text_type", "TT_" + upper(field["text_type"])
     for key in ("list", "ordered", "required", "nullable", "secret", "read_only"):
         yield key, c_bool(field.get(key))
+    yield "since", str(field.get("since", 1))
     yield "effect", EFFECTS[field["effect"]]
     yield "min", str(low)
     yield "max", str(high)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """openapi.json: the OpenAPI 3.1 description of all routes, with the kinds written out."""
 from lib import names
-from lib.emit_schema import SCHEMA_VERSION, value_schema
+from lib.emit_schema import value_schema
 
 WHERE = {False: "The change goes into the draft.", True: "The change takes effect at once."}
 MERGE_PATCH = "application/merge-patch+json"
@@ -230,7 +230,7 @@ def security_schemes():
 def document(source):
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Lockstep", "version": "1.%d" % SCHEMA_VERSION,
+        "info": {"title": "Lockstep", "version": "1.%d" % names.SCHEMA_VERSION,
                  "description": "The API of a node. Changes of objects go into the draft; "
                                 "apply makes them serve.",
                  "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}},

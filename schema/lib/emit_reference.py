@@ -56,7 +56,7 @@ def facts(source, field):
     if field.get("examples") and "\n" not in str(field["examples"][0]):
         yield "Examples", ", ".join(value(e) for e in field["examples"])
     if "since" in field:
-        yield "Since", field["since"]
+        yield "Since", "schema version %d" % field["since"]
     if field["type"] != "text" and error_of(source, field):
         yield "Error", error_of(source, field)
 

@@ -2,8 +2,9 @@
 """schema.json: JSON Schema of every kind, with the hints from which forms are built."""
 import json
 
+from lib.names import SCHEMA_VERSION
+
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-SCHEMA_VERSION = 1
 WIDGETS = {"text": "text", "ref": "ref"}
 
 

@@ -2,6 +2,8 @@
 """How the parts of the interface are called."""
 import re
 
+SCHEMA_VERSION = 2  # as in appliance/model/schema.h
+
 # Schemas that a route of a family names; each kind has its own.
 FAMILY_SCHEMAS = {"{Read}": "", "{Write}": "Write", "{Replace}": "Replace", "{Merge}": "Merge",
                   "{List}": "List", "{Created}": "Created"}

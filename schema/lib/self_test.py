@@ -50,6 +50,9 @@ def drop_name(source):
 
 # (what is broken, words that the finding must have)
 BROKEN = [
+    (put("pool", "retries", "since", 1), "retries: since 1 is not between 2 and"),
+    (put("listener", "port", "since", 2), "port: a field that came later cannot be required"),
+    (put("listener", "addresses", "since", 2), "addresses: a list that came later has no"),
     (put("pool", "retries", "default", 11), "kinds/pool.json: retries: default 11 is outside"),
     (put("pool", "retries", "default", True), "retries: default must be an integer"),
     (put("pool", "balance", "default", "random"), "balance: default \"random\" is none"),

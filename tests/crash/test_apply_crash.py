@@ -36,15 +36,9 @@ class Crash(unittest.TestCase):
         assert cls.api.apply()["state"] == "ok"
         cls.value = 1000
 
-    def arm(self, place):
-        with open(self.node.crash_path, "w", encoding="ascii") as file:
-            file.write(place)
-        os.chown(self.node.crash_path, node.UID, node.UID)
-        return self.node.crash_path
-
     def apply_and_die(self, place):
         """Returns what the caller was told: the ended task, or None when the answer was cut."""
-        armed = self.arm(place)
+        self.node.arm(place)
         before = self.node.pid_of("lockstepd")
         caller = Api("127.0.0.1", 8443, self.api.key)
         task = None
@@ -52,7 +46,7 @@ class Crash(unittest.TestCase):
             task = caller.apply("dies at " + place)
         except (OSError, http.client.HTTPException):
             pass
-        node.wait_for(lambda: not os.path.exists(armed), "lockstepd dies at " + place)
+        node.wait_for(lambda: not os.path.exists(self.node.crash_path), "lockstepd dies at " + place)
         node.wait_for(lambda: self.node.pids("lockstepd") not in ([], [before]), "a new lockstepd")
         self.node.wait_ready()
         return task

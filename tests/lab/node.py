@@ -45,7 +45,9 @@ def program_of(pid):
 
 
 class Node:
-    def __init__(self, name="n1", crash_file=False, tunables=None):
+    def __init__(self, name="n1", crash_file=False, tunables=None, data=None, dies_at=None):
+        """data: a tar file with what the node finds as its data directory. dies_at: where the
+        first lockstepd dies, with crash_file and data."""
         self.name = name
         self.root = tempfile.mkdtemp(prefix="lockstep-test-%d-" % os.getpid())
         os.chmod(self.root, 0o755)
@@ -58,7 +60,25 @@ class Node:
         with open(os.path.join(self.root, "tunables.json"), "w", encoding="ascii") as file:
             json.dump(dict(TUNABLES, **(tunables or {})), file)
         self.crash_path = os.path.join(self.state, "data", "crash") if crash_file else None
+        if data is not None:
+            self.unpack(data)
+        if dies_at is not None:
+            self.arm(dies_at)
         self.start()
+
+    def unpack(self, data):
+        os.makedirs(self.state, 0o755)
+        target = os.path.join(self.state, "data")
+        os.mkdir(target, 0o700)
+        subprocess.run(["tar", "-C", target, "-xf", data], check=True)
+        for name in [target] + [os.path.join(target, n) for n in os.listdir(target)]:
+            os.chown(name, UID, UID)
+
+    def arm(self, place):
+        """The next lockstepd to pass this place dies there, once."""
+        with open(self.crash_path, "w", encoding="ascii") as file:
+            file.write(place)
+        os.chown(self.crash_path, UID, UID)
 
     def command(self):
         command = [os.path.join(BUILD, "lockstep-run"), "--state-dir", self.state,

@@ -44,7 +44,7 @@ def is_c(path):
 
 def is_data(path):
     """Inputs and expected outputs of tests are bytes, not prose or code."""
-    return path.startswith(("tests/fuzz/corpus/", "tests/golden/")) and not is_c(path)
+    return path.startswith(("tests/fuzz/corpus/", "tests/golden/", "tests/fixtures/")) and not is_c(path)
 
 
 def is_script(path, text):
