@@ -314,11 +314,23 @@ certificate_in(const struct rendered *r, struct span text)
     return NULL;
 }
 
+/* Where the number of connections stands that the system has no descriptors for. HAProxy says
+ * so when it starts, not when it checks, and names no line. */
+static struct line_origin
+limit_origin(const struct rendered *r, struct span text)
+{
+    for (size_t i = 0; find(text, "FD limit") != NULL && i < r->line_count; i++) {
+        if (r->lines[i].kind == K_HAPROXY && r->lines[i].field == F_HAPROXY_MAXCONN) {
+            return r->lines[i];
+        }
+    }
+    return (struct line_origin){-1, -1, NULL};
+}
+
 static struct line_origin
 origin_of(const struct rendered *r, const struct message *m)
 {
     const struct object *certificate = certificate_in(r, m->text);
-    struct line_origin none = {-1, -1, NULL};
     size_t line;
 
     if (certificate != NULL) {
@@ -329,7 +341,7 @@ origin_of(const struct rendered *r, const struct message *m)
     }
     line = line_named(r, m->text);
     if (line == 0) {
-        return none;
+        return limit_origin(r, m->text);
     }
     /* The message speaks of the object, not of what stands on that line. */
     return (struct line_origin){r->lines[line - 1].kind, -1, r->lines[line - 1].object};
