@@ -6,6 +6,14 @@
 
 #include "model/object.h"
 
+/* Whether a field has another value than its default: this is known without a look at the
+ * value, and most fields of most objects have it. */
+static inline bool
+fields_differ(const struct object *o, unsigned field)
+{
+    return (o->differs >> field & 1) != 0;
+}
+
 /* A number, a bool, or the index of an enum's value. */
 static inline int64_t
 fields_int(const struct object *o, unsigned field)

@@ -96,16 +96,10 @@ writer_time(struct writer *w, const char *keyword, unsigned field)
     writer_end(w, (int)field);
 }
 
-static bool
-is_default(const struct object *o, unsigned field)
-{
-    return fields_int(o, field) == schema_kind(o->kind)->fields[field].default_int;
-}
-
 void
 writer_word_unless_default(struct writer *w, const char *keyword, unsigned field)
 {
-    if (!is_default(w->object, field)) {
+    if (fields_differ(w->object, field)) {
         put_keyword(w->out, keyword);
         buf_puts(w->out, fields_word(w->object, field));
         writer_end(w, (int)field);
@@ -115,7 +109,7 @@ writer_word_unless_default(struct writer *w, const char *keyword, unsigned field
 void
 writer_int_unless_default(struct writer *w, const char *keyword, unsigned field)
 {
-    if (!is_default(w->object, field)) {
+    if (fields_differ(w->object, field)) {
         writer_int(w, keyword, field);
     }
 }
@@ -123,7 +117,7 @@ writer_int_unless_default(struct writer *w, const char *keyword, unsigned field)
 void
 writer_time_unless_default(struct writer *w, const char *keyword, unsigned field)
 {
-    if (!is_default(w->object, field)) {
+    if (fields_differ(w->object, field)) {
         writer_time(w, keyword, field);
     }
 }

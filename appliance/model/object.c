@@ -215,6 +215,9 @@ object_build(enum kind kind, const char *id, const struct value *fields)
     copies = take_values(&block, k->field_count);
     for (uint32_t i = 0; i < k->field_count; i++) {
         copies[i] = copy_value(&block, &k->fields[i], &fields[i]);
+        if (!object_is_default(&k->fields[i], &fields[i])) {
+            o->differs |= UINT64_C(1) << i;
+        }
     }
     o->magic = OBJECT_MAGIC;
     atomic_init(&o->refs, 1);

@@ -29,6 +29,7 @@ struct object {
     struct hash objhash;
     const char *canonical; /* bytes that objhash covers */
     uint32_t canonical_len;
+    uint64_t differs;           /* bit i: field i has another value than its default */
     const struct value *fields; /* [schema_kind(kind)->field_count] */
 };
 

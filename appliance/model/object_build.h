@@ -12,6 +12,8 @@
 
 /* A new object of values in their normal form; everything is copied. */
 struct object *object_build(enum kind kind, const char *id, const struct value *fields);
+/* True when v is what a caller gets who does not give the field. */
+bool object_is_default(const struct schema_field *f, const struct value *v);
 /* Appends the canonical form. */
 void object_canonical(enum kind kind, const struct value *fields, struct buf *out);
 /* True when id has the form of an identity of that kind. */

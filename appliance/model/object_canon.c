@@ -84,11 +84,14 @@ put_scalar(struct buf *out, const struct schema_field *f, const struct value *v)
     ASSERT(f->type != FT_RECORD); /* records stand in lists */
 }
 
-static bool
-is_default(const struct schema_field *f, const struct value *v)
+bool
+object_is_default(const struct schema_field *f, const struct value *v)
 {
+    if (f->required) {
+        return false;
+    }
     if (f->list) {
-        return v->count == 0; /* the generator checks that such a field has no other */
+        return v->count == 0 && strcmp(f->default_text, "[]") == 0;
     }
     if (v->is_null || f->default_text != NULL) {
         return v->is_null ? f->default_text == NULL : strcmp(v->u.text.s, f->default_text) == 0;
@@ -101,7 +104,7 @@ is_default(const struct schema_field *f, const struct value *v)
 static bool
 is_left_out(const struct schema_field *f, const struct value *v)
 {
-    return f->since > 1 && is_default(f, v);
+    return f->since > 1 && object_is_default(f, v);
 }
 
 static void

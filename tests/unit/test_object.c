@@ -59,6 +59,35 @@ singleton_keeps_its_name_where_it_is_read_only(void **state)
     object_unref(base);
 }
 
+/* ---- which fields differ from their defaults ---- */
+
+static void
+knows_which_fields_differ(void **state)
+{
+    struct object_lab *w = *state;
+    const uint64_t name = UINT64_C(1) << F_LISTENER_NAME;
+    const uint64_t port = UINT64_C(1) << F_LISTENER_PORT;
+    const uint64_t addresses = UINT64_C(1) << F_LISTENER_ADDRESSES;
+    const uint64_t certificates = UINT64_C(1) << F_LISTENER_CERTIFICATES;
+    struct object *o = lab_parse(w, K_LISTENER, "{'name':'web','port':80,'mode':'http'}");
+
+    assert_int_equal(o->differs & ~addresses, name | port);
+    object_unref(o);
+    o = lab_parse(
+        w, K_LISTENER,
+        "{'name':'web','port':443,'tls':true,'certificates':['certificate0'],'maxconn':9}");
+    assert_int_equal(
+        o->differs & ~addresses, name | port | certificates | UINT64_C(1) << F_LISTENER_TLS |
+                                     UINT64_C(1) << F_LISTENER_MAXCONN);
+    object_unref(o);
+    o = lab_parse(
+        w, K_SERVICE, "{'name':'s','listeners':['listener0'],'pool':'pool0','note':'x'}");
+    assert_int_equal(o->differs >> F_SERVICE_NOTE & 1, 1);
+    assert_int_equal(o->differs >> F_SERVICE_CERTIFICATE & 1, 0);
+    assert_int_equal(o->differs >> F_SERVICE_PATH & 1, 0);
+    object_unref(o);
+}
+
 /* ---- canonical bytes ---- */
 
 #define CANONICAL "{\"address\":\"a\",\"maxconn\":0,\"name\":\"n\",\"port\":1}"
@@ -350,6 +379,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         T(singletons_exist_with_their_defaults),
         T(singleton_keeps_its_name_where_it_is_read_only),
+        T(knows_which_fields_differ),
         T(canonical_bytes_must_be_exact),
         T(canonical_references_are_ids),
         T(certificates_have_their_pem_in_the_canonical_form),
