@@ -185,19 +185,12 @@ parse_options(int argc, char **argv, struct options *o)
 /* ---- verify ---- */
 
 static err_t
-verify(const char *data_dir, const char *node_name, struct error *e)
+verify(const char *data_dir, struct error *e)
 {
     struct store *store = NULL;
     int64_t checked = 0;
-    char path[PATH_BYTES + 16];
-    err_t code;
+    err_t code = store_open_read(data_dir, &clock_system, &store, e);
 
-    /* store_open makes a database where there is none. */
-    (void)snprintf(path, sizeof path, "%s/" STORE_DB_NAME, data_dir);
-    if (!file_exists_at(AT_FDCWD, path)) {
-        return error_set(e, ERR_NOT_FOUND, "there is no database in %s", data_dir);
-    }
-    code = store_open(data_dir, node_name, &clock_system, &store, e);
     if (code == ERR_OK) {
         code = store_verify(store, &checked, e);
         store_close(store);
@@ -342,8 +335,7 @@ main(int argc, char **argv)
         code = tunables_load(&tunables, o.tunables_path, &e);
     }
     if (code == ERR_OK) {
-        code =
-            o.verify ? verify(data_dir, o.node_name, &e) : serve(&o, data_dir, &tunables, &e);
+        code = o.verify ? verify(data_dir, &e) : serve(&o, data_dir, &tunables, &e);
     }
     if (code != ERR_OK) {
         log_error("%s", e.msg);

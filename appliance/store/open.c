@@ -389,6 +389,15 @@ open_existing(int dir, const char *data_dir, struct store *s, struct error *e)
     return code != ERR_OK ? error_wrap(e, STORE_DB_NAME " in %s", data_dir) : code;
 }
 
+/* *ret takes over what opened holds. */
+static void
+hand_out(struct store *opened, struct store **ret)
+{
+    *ret = xcalloc(1, sizeof **ret);
+    **ret = *opened;
+    crypt_wipe(opened->key, sizeof opened->key);
+}
+
 err_t
 store_open(
     const char *data_dir, const char *node_name, const struct clock *clock, struct store **ret,
@@ -411,9 +420,71 @@ store_open(
         store_fini(&opened);
         return code;
     }
-    *ret = xcalloc(1, sizeof **ret);
-    **ret = opened;
-    crypt_wipe(opened.key, sizeof opened.key);
+    hand_out(&opened, ret);
+    return ERR_OK;
+}
+
+/* The header is not looked at first: to close that look would drop the locks of the store
+ * that is open in this process. */
+static err_t
+open_read(int dir, const char *data_dir, struct store *s, struct error *e)
+{
+    CLEANUP(buf_fini) struct buf path = {.max = PATH_MAX_BYTES};
+    int64_t version = 0;
+    err_t code = key_read(dir, s->key, e);
+
+    buf_printf(&path, "%s/" STORE_DB_NAME, data_dir);
+    if (code == ERR_OK) {
+        code = buf_status(&path, e);
+    }
+    if (code == ERR_OK) {
+        code = db_open(buf_str(&path), &s->db, e);
+    }
+    if (code == ERR_OK) {
+        code = check_open_version(s->db, e);
+    }
+    if (code == ERR_OK) {
+        code = migrate_version(s->db, &version, e);
+    }
+    if (code == ERR_OK && version < newest_version()) {
+        return error_set(
+            e, ERR_UNAVAILABLE,
+            "an older release wrote it (schema %lld, this release has %lld): start lockstepd, "
+            "which brings it up to date",
+            (long long)version, (long long)newest_version());
+    }
+    if (code == ERR_OK) {
+        code = check_key(s, e);
+    }
+    if (code == ERR_OK) {
+        code = db_script(s->db, "PRAGMA query_only = ON", e);
+    }
+    if (code == ERR_OK) {
+        db_restrict(s->db);
+    }
+    return code;
+}
+
+err_t
+store_open_read(
+    const char *data_dir, const struct clock *clock, struct store **ret, struct error *e)
+{
+    struct store opened = {.magic = STORE_MAGIC, .owner = pthread_self(), .clock = clock};
+    CLEANUP(fd_cleanup) int dir = -1;
+    err_t code = file_open_dir_at(AT_FDCWD, data_dir, &dir, e);
+
+    if (code == ERR_OK && !file_exists_at(dir, STORE_DB_NAME)) {
+        code = error_set(e, ERR_NOT_FOUND, "there is no database in %s", data_dir);
+    }
+    if (code != ERR_OK) {
+        return code;
+    }
+    code = open_read(dir, data_dir, &opened, e);
+    if (code != ERR_OK) {
+        store_fini(&opened);
+        return error_wrap(e, STORE_DB_NAME " in %s", data_dir);
+    }
+    hand_out(&opened, ret);
     return ERR_OK;
 }
 

@@ -22,6 +22,10 @@ struct store;
 MUST_USE err_t store_open(
     const char *data_dir, const char *node_name, const struct clock *clock, struct store **ret,
     struct error *e);
+/* For looking only, also beside another thread's store: writes nothing. ERR_NOT_FOUND when
+ * there is none, ERR_UNAVAILABLE when an older release wrote it. */
+MUST_USE err_t store_open_read(
+    const char *data_dir, const struct clock *clock, struct store **ret, struct error *e);
 void store_close(struct store *s);
 
 struct draft_row {
@@ -109,8 +113,7 @@ struct generation {
     int64_t at_ms;
 };
 
-/* A number that was never given before. Rows older than the last good one leave the table but
- * for the newest 1000 numbers. */
+/* A number that was never given before. Rows before the last good one leave, but for 1000. */
 MUST_USE err_t store_generation_next(struct store *s, int64_t *ret_number, struct error *e);
 MUST_USE err_t
 store_generation_put(struct store *s, const struct generation *g, struct error *e);
@@ -139,10 +142,9 @@ MUST_USE err_t store_audit(
     struct store *s, int64_t at_ms, const char *author, const char *action, const char *text,
     struct error *e);
 
-/* Recomputes the hash chain, every objhash, the fingerprint of head and of every full index
- * (also from the changes that lead to it), every name, reference and sealed body, and looks
- * for bodies that are missing. Changes nothing. ERR_CORRUPT with the first difference.
- * *ret_checked: how many commits, bodies and objects were looked at. */
+/* Recomputes the hash chain, every objhash, name, reference and sealed body, the fingerprint
+ * of head and of every full index (also from the changes that lead to it). Changes nothing.
+ * ERR_CORRUPT with the first difference. *ret_checked: commits, bodies and objects seen. */
 MUST_USE err_t store_verify(struct store *s, int64_t *ret_checked, struct error *e);
 
 #endif

@@ -5,6 +5,8 @@ that it had, is copied first, and is whole when the start is cut short."""
 import contextlib
 import os
 import sqlite3
+import subprocess
+import tempfile
 import unittest
 
 import node
@@ -65,6 +67,25 @@ class Upgrade(unittest.TestCase):
         made = self.open(crash_file=True, dies_at="migrate_before_commit")
         node.wait_for(lambda: not os.path.exists(made.crash_path), "it dies")
         self.holds_what_it_held(made)
+
+
+class Offline(unittest.TestCase):
+    def test_verify_of_an_older_database_is_refused_and_writes_nothing(self):
+        with tempfile.TemporaryDirectory(prefix="lockstep-test-%d-" % os.getpid()) as state:
+            data = os.path.join(state, "data")
+            os.mkdir(data, 0o700)
+            archive = os.path.join(FIXTURES, "schema-1.tar.xz")
+            subprocess.run(["tar", "-C", data, "-xf", archive], check=True)
+            with open(os.path.join(data, "lockstep.db"), "rb") as file:
+                before = file.read()
+            said = subprocess.run(
+                [os.path.join(node.BUILD, "lockstepd"), "--state-dir", state, "--verify"],
+                capture_output=True, text=True, check=False)
+            self.assertEqual(said.returncode, 1, said)
+            self.assertIn("older release", said.stdout + said.stderr)
+            with open(os.path.join(data, "lockstep.db"), "rb") as file:
+                self.assertEqual(file.read(), before)
+            self.assertNotIn("lockstep.db.before-0002", os.listdir(data))
 
 
 if __name__ == "__main__":

@@ -312,6 +312,35 @@ a_check_changes_nothing_that_serves(void **state)
     assert_int_equal(fake_look(&l->fake).reloads, 1);
 }
 
+/* ---- verify ---- */
+
+static void
+hold(void *ctx)
+{
+    pthread_mutex_t *held = ctx;
+
+    (void)pthread_mutex_lock(held);
+    (void)pthread_mutex_unlock(held);
+}
+
+/* It takes seconds for a large database. */
+static void
+verify_does_not_need_the_thread_that_commits(void **state)
+{
+    struct engine_lab *l = *state;
+    pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+    int64_t checked = 0;
+    err_t code;
+
+    engine_lab_must(l, "[" LAB_LISTENER "]");
+    json_decref(engine_lab_applied(l));
+    assert_int_equal(pthread_mutex_lock(&held), 0);
+    assert_int_equal(engine_post(l->en, hold, &held, &l->error), ERR_OK);
+    code = edit_verify(l->en, &checked, &l->error);
+    assert_int_equal(pthread_mutex_unlock(&held), 0);
+    assert_int_equal(code, ERR_OK);
+}
+
 int
 main(void)
 {
@@ -330,6 +359,7 @@ main(void)
         WITH(operations_leave_the_draft_alone),
         WITH(operations_that_are_wrong_are_answered_at_once),
         WITH(a_check_changes_nothing_that_serves),
+        WITH(verify_does_not_need_the_thread_that_commits),
     };
 #undef WITH
 
