@@ -34,6 +34,9 @@ put_global(struct writer *w)
     writer_put_socket(w, "haproxy.sock");
     PUT(w->out, " level admin expose-fd listeners");
     writer_end(w, -1);
+    PUT(w->out, "    server-state-file ");
+    writer_put_run_path(w, "server-state");
+    writer_end(w, -1);
     writer_fixed(
         w, "    user haproxy\n"
            "    group haproxy\n"
@@ -49,7 +52,8 @@ put_defaults(struct writer *w)
         w, "\n"
            "defaults\n"
            "    option http-keep-alive\n"
-           "    option redispatch\n");
+           "    option redispatch\n"
+           "    load-server-state-from-file global\n");
     writer_default_word(w, "mode", K_POOL, F_POOL_MODE);
     writer_default_word(w, "balance", K_POOL, F_POOL_BALANCE);
     writer_default_int(w, "retries", K_POOL, F_POOL_RETRIES);

@@ -165,12 +165,18 @@ writer_put_address(struct buf *out, struct text address, int64_t port)
 }
 
 void
-writer_put_socket(struct writer *w, const char *name)
+writer_put_run_path(struct writer *w, const char *name)
 {
     const char *path =
         arena_printf(w->rendered->state->names, "%s/%s", w->layout->in->run_dir, name);
 
     quote_word(w->out, quote_text(path));
+}
+
+void
+writer_put_socket(struct writer *w, const char *name)
+{
+    writer_put_run_path(w, name);
     PUT(w->out, " mode 660 group ");
     quote_word(w->out, quote_text(w->layout->in->socket_group));
 }

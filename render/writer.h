@@ -61,6 +61,7 @@ void writer_default_time(struct writer *w, const char *keyword, enum kind kind, 
 void writer_put_int(struct buf *out, int64_t v); /* buf_i64, faster for small numbers */
 /* A duration as people write it: 1500 -> "1500ms", 60000 -> "1m". */
 void writer_put_ms(struct buf *out, int64_t ms);
+void writer_put_run_path(struct writer *w, const char *name); /* "<run_dir>/<name>" */
 /* "<run_dir>/<name> mode 660 group <socket_group>" */
 void writer_put_socket(struct writer *w, const char *name);
 /* Address and port of a bind or server; IPv6 in brackets. */

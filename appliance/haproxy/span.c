@@ -76,7 +76,7 @@ span_number(struct span s, int64_t max, int64_t *ret)
     for (size_t i = 0; i < s.n; i++) {
         int digit = s.p[i] - '0';
 
-        if (digit < 0 || digit > 9 || v > (max - digit) / 10) {
+        if (digit < 0 || digit > 9 || digit > max || v > (max - digit) / 10) {
             return false;
         }
         v = v * 10 + digit;

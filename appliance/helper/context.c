@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "helper/generation.h"
+#include "helper/state_file.h"
 
 static err_t
 open_dir(const char *path, uid_t owner, int *ret_fd, struct error *e)
@@ -78,7 +79,9 @@ helper_context_open(struct helper_context *c, struct error *e)
     if (code == ERR_OK) {
         code = generation_clear_temporary(c->generation_fd, e);
     }
-    if (code != ERR_OK) {
+    if (code == ERR_OK) {
+        state_file_require(c);
+    } else {
         helper_context_close(c);
     }
     return code;

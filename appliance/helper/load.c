@@ -15,6 +15,7 @@
 #include "helper/generation.h"
 #include "helper/service.h"
 #include "helper/staged.h"
+#include "helper/state_file.h"
 #include "helper/verbs.h"
 #include "helper/words.h"
 
@@ -27,7 +28,8 @@
 struct load {
     struct helper_context *c;
     int64_t end_ms;
-    char description[sizeof((struct haproxy_info *)0)->description]; /* of "current" */
+    struct buf config; /* haproxy.cfg of "current" */
+    char description[sizeof((struct haproxy_info *)0)->description]; /* of it */
     bool supervised;                                                 /* lockstep-run answers */
     struct service_status before;
     bool loaded;
@@ -38,6 +40,7 @@ struct load {
 static void
 load_cleanup(struct load *l)
 {
+    buf_fini(&l->config);
     buf_fini(&l->output);
 }
 
@@ -80,14 +83,12 @@ find_description(struct span text, char *ret, size_t ret_bytes, struct error *e)
 }
 
 static err_t
-read_description(struct load *l, struct error *e)
+read_config(struct load *l, struct error *e)
 {
-    CLEANUP(buf_fini) struct buf text;
     CLEANUP(fd_cleanup) int fd = -1;
     int64_t n = 0;
     err_t code = generation_link(l->c->generation_fd, "current", &n, e);
 
-    buf_init(&text, (size_t)STAGED_MAX_BYTES);
     if (code == ERR_OK && n == 0) {
         code = error_set(e, ERR_NOT_FOUND, "no generation is installed");
     }
@@ -98,25 +99,27 @@ read_description(struct load *l, struct error *e)
         code = file_open_dir_at(l->c->generation_fd, name, &fd, e);
     }
     if (code == ERR_OK) {
-        code = file_read_at(fd, STAGED_CONFIG, &text, e);
+        code = file_read_at(fd, STAGED_CONFIG, &l->config, e);
     }
     if (code != ERR_OK) {
         return code;
     }
     return find_description(
-        (struct span){buf_str(&text), text.len}, l->description, sizeof l->description, e);
+        (struct span){buf_str(&l->config), l->config.len}, l->description,
+        sizeof l->description, e);
 }
 
 static err_t
 load_begin(struct load *l, struct helper_context *c, struct error *e)
 {
     *l = (struct load){.c = c};
+    buf_init(&l->config, (size_t)STAGED_MAX_BYTES);
     buf_init(&l->output, OUTPUT_MAX_BYTES);
     l->end_ms = clock_mono_ms(&clock_system) + c->tunables.reload_ms;
     l->supervised = service_status(
                         c->service_path, OUTPUT_NONE, c->tunables.socket_ms, &l->before, NULL,
                         NULL) == ERR_OK;
-    return read_description(l, e);
+    return read_config(l, e);
 }
 
 static void
@@ -195,11 +198,16 @@ reload_running(struct load *l, struct error *e)
     /* A reload that a helper before us left under way counts for ours, but it read the files
      * of its own time: once more then. */
     for (int tries = 0; tries < 2; tries++) {
+        state_file_write(c, buf_str(&l->config), l->config.len);
         code = master_reload(
             c->master_path, c->admin_path, left_ms(l, c->tunables.reload_ms), &loaded, &st, e);
         if (code != ERR_OK || !loaded || !runs_other_files(l)) {
             break;
         }
+    }
+    if (code == ERR_OK) {
+        /* A reload that is not ours must not find what was true now. */
+        state_file_clear(c);
     }
     if (code == ERR_OK && loaded) {
         verify(l);

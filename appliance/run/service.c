@@ -75,6 +75,17 @@ choose(struct service *s)
     s->generation = s->on_good ? good : current;
 }
 
+/* What an earlier HAProxy knew of its servers is no news; without the file it would warn. */
+static void
+clear_states(const struct service *s)
+{
+    struct error e;
+
+    if (file_write_at(s->layout->run_fd, "server-state", "1\n", 2, 0600, &e) != ERR_OK) {
+        log_warning("cannot empty the file of server states: %s", e.msg);
+    }
+}
+
 static void
 start(struct service *s)
 {
@@ -94,6 +105,7 @@ start(struct service *s)
         config, sizeof config, "%s/generation/%s/haproxy.cfg", o->state_dir,
         s->on_good ? "good" : "current");
     layout_remove(s->layout, stale_sockets);
+    clear_states(s);
     s->serves = false;
     if (child_start(&s->child, argv, s->output.writer_fd, &e) != ERR_OK) {
         s->failures++;

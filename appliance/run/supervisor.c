@@ -46,8 +46,8 @@ struct supervisor {
 };
 
 static const char *const our_files[] = {
-    "run.sock",      "helper.sock", "master.sock", "haproxy.sock", "probe.sock",
-    "reload-window", "haproxy.out", RECORD_NAME,   NULL,
+    "run.sock",      "helper.sock", "master.sock",  "haproxy.sock", "probe.sock",
+    "reload-window", "haproxy.out", "server-state", RECORD_NAME,    NULL,
 };
 
 static err_t

@@ -120,6 +120,7 @@ class Proxy(unittest.TestCase):
         cls.digest = lab.run(TOOL, objects, cls.files, cls.lab.dir, "haproxy",
                              PLACEHOLDER).stdout.strip()
         cls.config = cls.files / "haproxy.cfg"
+        (cls.lab.dir / "server-state").write_text("1\n")
         checked = lab.run("/usr/sbin/haproxy", "-c", "-f", cls.config, check=False)
         if checked.returncode != 0:
             raise AssertionError(checked.stderr)

@@ -23,7 +23,10 @@
 #include "tests/support/self.h"
 
 #define CONFIG                                                                                 \
-    "# description \"no\"\nglobal\n    description \"lockstep abc\"\n    maxconn 10\n"
+    "# description \"no\"\nglobal\n    description \"lockstep abc\"\n    maxconn 10\n"         \
+    "backend b\n    server s 10.0.0.1:80 check\n"
+#define STATES "1\n3 b 1 s 10.0.0.9 0 0 1 1 9 8 2 0 6 0 0 0 - 99 - 0 0 - - 0\n\n"
+#define KEPT   "1\n3 b 1 s 10.0.0.1 0 0 1 1 9 8 2 0 6 0 0 0 - 80 -\n"
 
 /* HAProxy and lockstep-run, played on their three sockets. */
 struct node {
@@ -36,6 +39,8 @@ struct node {
     atomic_int running; /* the master answers */
     atomic_int reloads, starts, restarts, failures, starting_looks, on_good;
     atomic_int window_seen; /* while the reload went on */
+    const char *states;     /* of the servers */
+    char states_seen[256];  /* in the file, while the reload went on */
     const char *state;
     char master_text[512], admin_text[256], run_text[512];
     char run_dir[LAB_PATH_BYTES];
@@ -62,6 +67,19 @@ window_is_right(const char *run_dir)
            end_ms > now_ms && end_ms <= now_ms + 10000;
 }
 
+static void
+read_states(const char *run_dir, char *out, size_t bytes)
+{
+    CLEANUP(buf_fini) struct buf text;
+    char path[LAB_PATH_BYTES + 32];
+
+    (void)snprintf(path, sizeof path, "%s/server-state", run_dir);
+    buf_init(&text, bytes);
+    if (file_read_at(AT_FDCWD, path, &text, NULL) == ERR_OK) {
+        (void)snprintf(out, bytes, "%s", buf_str(&text));
+    }
+}
+
 static const char *
 play_master(void *ctx, const char *command)
 {
@@ -74,6 +92,7 @@ play_master(void *ctx, const char *command)
     if (strcmp(command, "reload\n") == 0) {
         n->reloads++;
         n->window_seen = window_is_right(n->run_dir) ? 1 : 0;
+        read_states(n->run_dir, n->states_seen, sizeof n->states_seen);
         return NULL;
     }
     reloads = n->reloads;
@@ -91,9 +110,11 @@ play_admin(void *ctx, const char *command)
 {
     struct node *n = ctx;
 
-    (void)command;
     if (!n->running) {
         return NULL;
+    }
+    if (strcmp(command, "show servers state\n") == 0) {
+        return n->states;
     }
     (void)snprintf(
         n->admin_text, sizeof n->admin_text, "Pid: %d\ndescription: %s\n",
@@ -154,6 +175,7 @@ set_up(void **state)
     n->lab.context.tunables.reload_ms = 3000;
     n->lab.context.tunables.socket_ms = 1000;
     n->description = "lockstep abc";
+    n->states = STATES;
     n->state = "running";
     n->next_state = "running";
     n->running = 1;
@@ -213,6 +235,43 @@ a_running_haproxy_is_reloaded_within_the_window(void **state)
     assert_int_equal(n->reloads, 1);
     assert_int_equal(n->window_seen, 1);
     assert_int_equal(n->starts + n->restarts, 0);
+}
+
+static void
+has_no_states(const struct node *n)
+{
+    char text[sizeof n->states_seen] = "";
+
+    read_states(n->run_dir, text, sizeof text);
+    assert_string_equal(text, "1\n");
+}
+
+static void
+the_new_worker_gets_the_states_of_servers_and_nobody_after_it(void **state)
+{
+    struct node *n = *state;
+
+    ends(n, "reload", true, "");
+    assert_string_equal(n->states_seen, KEPT);
+    has_no_states(n);
+    n->reload_fails = 1;
+    ends(n, "reload", false, "");
+    assert_string_equal(n->states_seen, KEPT);
+    has_no_states(n);
+}
+
+static void
+states_that_cannot_be_read_stop_no_reload(void **state)
+{
+    static const char *const answers[] = {
+        NULL, "", "1\n3 b 1 s 10.0.0", "Permission denied\n\n"};
+    struct node *n = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
+        n->states = answers[i];
+        ends(n, "reload", true, "");
+        assert_string_equal(n->states_seen, "1\n");
+    }
 }
 
 static void
@@ -413,6 +472,8 @@ main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         LOAD_TEST(a_running_haproxy_is_reloaded_within_the_window),
+        LOAD_TEST(the_new_worker_gets_the_states_of_servers_and_nobody_after_it),
+        LOAD_TEST(states_that_cannot_be_read_stop_no_reload),
         LOAD_TEST(a_failed_reload_tells_what_haproxy_said),
         LOAD_TEST(another_configuration_in_the_worker_is_not_loaded),
         LOAD_TEST(a_reload_that_was_not_ours_is_followed_by_ours),

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "helper/state_file.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/probe.h"
+#include "helper/state_filter.h"
+
+#define NAME "server-state"
+
+static err_t
+read_state(const struct helper_context *c, struct span config, struct buf *out, struct error *e)
+{
+    static const char command[] = "show servers state\n";
+    CLEANUP(buf_fini) struct buf shown;
+    err_t code;
+
+    buf_init(&shown, STATE_MAX_BYTES);
+    code = probe_unix(
+        c->admin_path, command, sizeof command - 1, c->tunables.socket_ms, &shown, e);
+    return code != ERR_OK
+               ? code
+               : state_filter((struct span){buf_str(&shown), shown.len}, config, out, e);
+}
+
+void
+state_file_write(const struct helper_context *c, const char *config, size_t bytes)
+{
+    CLEANUP(buf_fini) struct buf text;
+    struct error e;
+    err_t code;
+
+    buf_init(&text, STATE_MAX_BYTES);
+    code = read_state(c, (struct span){config, bytes}, &text, &e);
+    if (code == ERR_OK) {
+        code = file_write_at(c->run_fd, NAME, text.data, text.len, 0600, &e);
+    }
+    if (code != ERR_OK) {
+        log_warning("servers start without their state: %s", e.msg);
+        state_file_clear(c);
+    }
+}
+
+void
+state_file_clear(const struct helper_context *c)
+{
+    static const char nothing[] = STATE_HEADER;
+    struct error e;
+
+    if (file_write_at(c->run_fd, NAME, nothing, sizeof nothing - 1, 0600, &e) != ERR_OK) {
+        log_warning("cannot empty the file of server states: %s", e.msg);
+    }
+}
+
+void
+state_file_require(const struct helper_context *c)
+{
+    if (!file_exists_at(c->run_fd, NAME)) {
+        state_file_clear(c);
+    }
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a new worker is to know of the servers: from what the running one says of them to a
+ * server state file of HAProxy (format 1; configuration manual, "server-state-file"). Pure. */
+#ifndef LOCKSTEP_HELPER_STATE_FILTER_H
+#define LOCKSTEP_HELPER_STATE_FILTER_H
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "haproxy/span.h"
+
+#define STATE_HEADER "1\n"
+/* 200,000 servers. */
+#define STATE_MAX_BYTES ((size_t)32 << 20)
+
+/* shown: the answer to "show servers state"; config: the haproxy.cfg that is to be loaded.
+ * Appends a whole file to out. A server keeps its health, what an operator did to it and,
+ * when its name is the same, the address found for that name; address, port, TLS and checks
+ * are those of config. A weight of the admin socket stays when config has the weight that the
+ * running worker was started with. A server that config does not check is up.
+ * Left out: servers that config has not, those that no check has reached yet (a worker takes
+ * such a one out at its first failure, but one that a file calls up only after "fall" of
+ * them), and lines of another form. ERR_INVALID: shown is no such answer, or it was cut; config
+ * cannot be read. ERR_LIMIT. */
+MUST_USE err_t
+state_filter(struct span shown, struct span config, struct buf *out, struct error *e);
+
+#endif
