@@ -5,11 +5,12 @@
 #define LOCKSTEP_RENDER_HAPROXY_H
 
 #include "base/buf.h"
+#include "base/running.h"
 #include "model/problems.h"
 #include "model/snapshot.h"
 
 #define RENDER_MAX_BYTES  ((size_t)256 << 20)
-#define RENDER_DIGEST_HEX 16
+#define RENDER_DIGEST_HEX RUNNING_HEX
 
 /* Facts of the node and the installation that the files name. */
 struct render_input {
@@ -40,9 +41,9 @@ struct rendered {
     size_t count, cap;
     struct line_origin *lines; /* of haproxy.cfg; lines[0] is line 1 */
     size_t line_count, line_cap;
-    char digest[RENDER_DIGEST_HEX + 1]; /* of all artefacts; stands in haproxy.cfg as the
-                                           global "description", so that "show info" tells
-                                           what a worker loaded */
+    char digest[RENDER_DIGEST_HEX + 1]; /* of all artefacts; stands in the map of
+                                           base/running.h, and in haproxy.cfg as the global
+                                           "description": what a worker was started with */
     struct rendered_state *state;       /* memory kept from one render to the next */
 };
 

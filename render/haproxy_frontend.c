@@ -14,7 +14,10 @@ put_probe(struct writer *w)
     writer_end(w, -1);
     writer_fixed(
         w, "    timeout client 5s\n"
-           "    monitor-uri " RENDER_PROBE_PATH "\n");
+           "    monitor-uri " RENDER_PROBE_PATH "\n"
+           "    # Which files HAProxy runs: \"show map " RUNNING_MAP "\" tells.\n"
+           "    http-request set-var(txn.lockstep_running) str(" RUNNING_KEY
+           "),map(" RUNNING_MAP ")\n");
 }
 
 static void

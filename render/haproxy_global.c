@@ -2,6 +2,10 @@
 /* The sections "global" and "defaults". */
 #include "render/writer.h"
 
+/* A worker with a session that does not end lives on after a reload. HAProxy ends one that has
+ * seen more reloads than these, whatever its age. */
+#define OLD_WORKERS_MAX "50"
+
 /* HAProxy's "node" knows no colon, our names do. */
 static void
 put_node(struct writer *w)
@@ -26,6 +30,8 @@ put_global(struct writer *w)
     put_node(w);
     w->object = w->layout->haproxy;
     writer_int(w, "maxconn", F_HAPROXY_MAXCONN);
+    PUT(w->out, "    mworker-max-reloads " OLD_WORKERS_MAX);
+    writer_end(w, -1);
     PUT(w->out, "    hard-stop-after ");
     writer_put_ms(w->out, fields_int(w->object, F_HAPROXY_HARD_STOP_AFTER_S) * 1000);
     writer_end(w, F_HAPROXY_HARD_STOP_AFTER_S);

@@ -162,8 +162,10 @@ err_t
 rendered_seal(struct rendered *r, size_t digest_at, struct error *e)
 {
     struct artefact *config;
+    struct artefact *running = rendered_add(r, "", RUNNING_MAP, "");
     size_t total = 0;
 
+    buf_puts(&running->bytes, RUNNING_KEY " 0000000000000000\n");
     drop_old(r->state);
     for (size_t i = 0; i < r->count; i++) {
         total += r->items[i].bytes.len;
@@ -175,8 +177,10 @@ rendered_seal(struct rendered *r, size_t digest_at, struct error *e)
     }
     qsort(r->items, r->count, sizeof *r->items, by_name);
     config = find(r->items, r->count, "haproxy.cfg");
+    running = find(r->items, r->count, RUNNING_MAP);
     ASSERT(config != NULL && digest_at + RENDER_DIGEST_HEX <= config->bytes.len);
     (void)snprintf(r->digest, sizeof r->digest, "%016" PRIx64, digest_of(r));
     memcpy(config->bytes.data + digest_at, r->digest, RENDER_DIGEST_HEX);
+    memcpy(running->bytes.data + sizeof RUNNING_KEY, r->digest, RENDER_DIGEST_HEX);
     return ERR_OK;
 }

@@ -19,8 +19,8 @@ void rendered_begin(struct rendered *r);
 /* A new artefact, empty, named <folder><name><suffix>. Borrowed until the next call. */
 struct artefact *
 rendered_add(struct rendered *r, const char *folder, const char *name, const char *suffix);
-/* Sorts, computes the digest and writes it over the zeros at digest_at in haproxy.cfg.
- * ERR_LIMIT. */
+/* Adds the map of base/running.h, sorts, computes the digest and writes it over the zeros there
+ * and at digest_at in haproxy.cfg. ERR_LIMIT. */
 MUST_USE err_t rendered_seal(struct rendered *r, size_t digest_at, struct error *e);
 /* Drops every artefact; private keys are wiped. */
 void rendered_clear(struct rendered *r);

@@ -179,7 +179,8 @@ look_around(struct apply *a, int64_t *ret_current, struct error *e)
     }
     if (admin_info(en->admin_socket, en->config->tunables->socket_ms, &info, &unused) ==
         ERR_OK) {
-        a->running_known = serving_digest(info.description, a->former_digest);
+        memcpy(a->former_digest, info.running, sizeof info.running);
+        a->running_known = info.running[0] != '\0';
     }
     a->former = find_former(a, &status);
     *ret_current = status.current;

@@ -36,8 +36,6 @@ generation_number(struct engine *en, int64_t number, struct generation *ret, str
 
 /* ---- serving.c ---- */
 
-/* The digest in a description of "show info"; false when it is none of ours. */
-bool serving_digest(const char *description, char ret[RENDER_DIGEST_HEX + 1]);
 /* ERR_OK once HAProxy reports digest, answers on every http listener of shared (may be NULL)
  * and on its probe socket; else after verify_ms what was missing last. */
 MUST_USE err_t serving_confirm(

@@ -11,21 +11,6 @@
 /* A name that no service has (RFC 6761): any answer will do. */
 #define PROBE_HOST "lockstep.invalid"
 
-bool
-serving_digest(const char *description, char ret[RENDER_DIGEST_HEX + 1])
-{
-    static const char prefix[] = RENDER_DESCRIPTION_PREFIX;
-    const char *digest = description + sizeof prefix - 1;
-
-    if (strncmp(description, prefix, sizeof prefix - 1) != 0 ||
-        strlen(digest) != RENDER_DIGEST_HEX ||
-        strspn(digest, "0123456789abcdef") != RENDER_DIGEST_HEX) {
-        return false;
-    }
-    memcpy(ret, digest, RENDER_DIGEST_HEX + 1);
-    return true;
-}
-
 err_t
 serving_probe(struct engine *en, struct error *e)
 {
@@ -62,14 +47,13 @@ left_ms(const struct confirming *c)
 static err_t
 confirm_digest(const struct confirming *c, struct error *e)
 {
-    char digest[RENDER_DIGEST_HEX + 1];
     struct haproxy_info info;
     err_t code = admin_info(c->en->admin_socket, left_ms(c), &info, e);
 
     if (code != ERR_OK) {
         return code;
     }
-    if (!serving_digest(info.description, digest) || strcmp(digest, c->digest) != 0) {
+    if (strcmp(info.running, c->digest) != 0) {
         return error_set(e, ERR_UNAVAILABLE, "HAProxy runs another revision");
     }
     return ERR_OK;

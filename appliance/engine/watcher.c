@@ -84,9 +84,7 @@ look_at_worker(struct engine *en, struct engine_status *s, struct haproxy_info *
     s->uptime_s = info->uptime_s;
     s->connections = info->connections;
     s->max_connections = info->max_connections;
-    if (!serving_digest(info->description, s->running_digest)) {
-        s->running_digest[0] = '\0';
-    }
+    memcpy(s->running_digest, info->running, sizeof info->running);
 }
 
 static void

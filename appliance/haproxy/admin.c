@@ -44,6 +44,24 @@ value_of(struct span line, const char *key, struct span *ret)
     return true;
 }
 
+/* "0x55c94ac32130 digest 0123456789abcdef" */
+static void
+read_running(struct span line, struct haproxy_info *info)
+{
+    struct span word;
+
+    if (!span_word(&line, &word) || !span_word(&line, &word) || !span_is(word, RUNNING_KEY) ||
+        !span_word(&line, &word) || word.n != RUNNING_HEX) {
+        return;
+    }
+    for (size_t i = 0; i < word.n; i++) {
+        if (strchr("0123456789abcdef", word.p[i]) == NULL) {
+            return;
+        }
+    }
+    span_copy(word, info->running, sizeof info->running);
+}
+
 static err_t
 parse_info(struct span text, struct haproxy_info *ret, struct error *e)
 {
@@ -69,6 +87,8 @@ parse_info(struct span text, struct haproxy_info *ret, struct error *e)
             read_number(value, &info.connections);
         } else if (value_of(line, "CumReq: ", &value)) {
             read_number(value, &info.requests);
+        } else if (span_starts(line, "0x")) {
+            read_running(line, &info);
         }
     }
     if (pid == 0 || !described) {
@@ -85,7 +105,7 @@ err_t
 admin_info(
     const char *socket_path, int64_t deadline_ms, struct haproxy_info *ret, struct error *e)
 {
-    static const char command[] = "show info\n";
+    static const char command[] = "show info;show map " RUNNING_MAP "\n";
     CLEANUP(buf_fini) struct buf out;
     err_t code;
 

@@ -1,12 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "helper/state_file.h"
 
+#include <string.h>
+
 #include "base/file.h"
 #include "base/log.h"
 #include "base/probe.h"
+#include "haproxy/admin.h"
 #include "helper/state_filter.h"
 
 #define NAME "server-state"
+
+/* Whether no file was changed by the admin socket since the worker was started. */
+static bool
+is_as_started(const struct helper_context *c)
+{
+    struct haproxy_info info;
+    const char *digest;
+
+    if (admin_info(c->admin_path, c->tunables.socket_ms, &info, NULL) != ERR_OK) {
+        return false;
+    }
+    digest = strrchr(info.description, ' ');
+    return digest != NULL && strcmp(digest + 1, info.running) == 0;
+}
 
 static err_t
 read_state(const struct helper_context *c, struct span config, struct buf *out, struct error *e)
@@ -18,9 +35,11 @@ read_state(const struct helper_context *c, struct span config, struct buf *out, 
     buf_init(&shown, STATE_MAX_BYTES);
     code = probe_unix(
         c->admin_path, command, sizeof command - 1, c->tunables.socket_ms, &shown, e);
-    return code != ERR_OK
-               ? code
-               : state_filter((struct span){buf_str(&shown), shown.len}, config, out, e);
+    if (code != ERR_OK) {
+        return code;
+    }
+    return state_filter(
+        (struct span){buf_str(&shown), shown.len}, config, is_as_started(c), out, e);
 }
 
 void

@@ -343,7 +343,8 @@ put_state(const struct state *st, const struct server *s, struct buf *out)
 }
 
 err_t
-state_filter(struct span shown, struct span config, struct buf *out, struct error *e)
+state_filter(
+    struct span shown, struct span config, bool as_started, struct buf *out, struct error *e)
 {
     /* A name of one letter takes an arena's smallest piece. */
     CLEANUP(servers_cleanup)
@@ -363,6 +364,9 @@ state_filter(struct span shown, struct span config, struct buf *out, struct erro
         if (line.p[0] != '#' && read_state(line, &st)) {
             const struct server *s = find_server(&all, &st);
 
+            if (s != NULL && !as_started) {
+                st.numbers[UWEIGHT] = st.numbers[IWEIGHT] = s->weight;
+            }
             if (s != NULL && !is_unreached(&st, s)) {
                 put_state(&st, s, out);
             }

@@ -37,7 +37,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         config = (struct span){end + 1, size - shown.n - 1};
     }
     buf_init(&out, STATE_MAX_BYTES);
-    if (state_filter(shown, config, &out, &e) == ERR_OK) {
+    if (state_filter(shown, config, size % 2 == 0, &out, &e) == ERR_OK) {
         struct span rest = {buf_str(&out), out.len};
         struct span line;
 

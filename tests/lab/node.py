@@ -167,8 +167,8 @@ class Node:
             return out.decode()
 
     def running_digest(self):
-        info = self.admin_socket("show info")
-        return re.search(r"^description: lockstep ([0-9a-f]+)$", info, re.MULTILINE)[1]
+        running = self.admin_socket("show map map/lockstep.running.map")
+        return re.search(r"^0x[0-9a-f]+ digest ([0-9a-f]{16})$", running, re.MULTILINE)[1]
 
     def stop(self):
         """Ends it in order; nothing of it may be left."""

@@ -422,8 +422,9 @@ answer_admin(struct fake_node *f, int fd)
         buf_printf(
             &answer,
             "Name: HAProxy\nVersion: 2.6.12-1\nPid: %d\nUptime_sec: 5\nMaxconn: 4000\n"
-            "CurrConns: 1\nCumReq: 3\ndescription: " RENDER_DESCRIPTION_PREFIX "%s\n\n",
-            f->facts.pid, f->facts.running);
+            "CurrConns: 1\nCumReq: 3\ndescription: " RENDER_DESCRIPTION_PREFIX
+            "%s\n\n0x5 " RUNNING_KEY " %s\n\n",
+            f->facts.pid, f->facts.running, f->facts.running);
     }
     give(f);
     send_all(fd, buf_str(&answer), answer.len);

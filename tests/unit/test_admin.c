@@ -38,12 +38,14 @@ static const char recorded[] = "Name: HAProxy\n"
                                "description: lockstep 0123456789abcdef\n"
                                "Stopping: 0\n"
                                "TotalBytesOut: 0\n"
+                               "\n"
+                               "0x55c94ac32130 digest fedcba9876543210\n"
                                "\n";
 
 static const char *
 fixed(void *ctx, const char *command)
 {
-    assert_string_equal(command, "show info\n");
+    assert_string_equal(command, "show info;show map " RUNNING_MAP "\n");
     return ctx;
 }
 
@@ -82,6 +84,7 @@ recorded_answer_is_read(void **state)
     assert_int_equal(ask_text(recorded, &info, NULL), ERR_OK);
     assert_string_equal(info.version, "2.6.12-1+deb12u4");
     assert_string_equal(info.description, "lockstep 0123456789abcdef");
+    assert_string_equal(info.running, "fedcba9876543210");
     assert_int_equal(info.pid, 12816);
     assert_int_equal(info.uptime_s, 42);
     assert_int_equal(info.max_connections, 200);
@@ -156,6 +159,34 @@ long_and_odd_values_are_cut_and_made_printable(void **state)
 }
 
 static void
+a_worker_in_change_or_without_the_map_runs_nothing_known(void **state)
+{
+    static const char *const maps[] = {
+        "",
+        "Unknown map identifier. Please use #<id> or <file>.\n\n",
+        "0x5 digest changing\n",
+        "0x5 digest fedcba9876543210",
+        "0x5 digest fedcba987654321\n",
+        "0x5 digest fedcba98765432100\n",
+        "0x5 digest FEDCBA9876543210\n",
+        "0x5 other fedcba9876543210\n",
+        "0x5 digest\n",
+        "0x5\n",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(maps); i++) {
+        CLEANUP(buf_fini) struct buf text;
+        struct haproxy_info info;
+
+        buf_init(&text, 4096);
+        buf_printf(&text, "Pid: 5\ndescription: lockstep x\n\n%s", maps[i]);
+        assert_int_equal(ask_text(buf_str(&text), &info, NULL), ERR_OK);
+        assert_string_equal(info.running, "");
+    }
+}
+
+static void
 five_megabytes_are_invalid(void **state)
 {
     CLEANUP(buf_fini) struct buf text;
@@ -221,6 +252,7 @@ main(void)
         cmocka_unit_test(an_answer_cut_anywhere_before_the_description_is_invalid),
         cmocka_unit_test(garbage_is_invalid),
         cmocka_unit_test(long_and_odd_values_are_cut_and_made_printable),
+        cmocka_unit_test(a_worker_in_change_or_without_the_map_runs_nothing_known),
         cmocka_unit_test(five_megabytes_are_invalid),
         cmocka_unit_test(silence_and_a_trickle_end_at_the_deadline),
         cmocka_unit_test(nobody_there_is_unavailable),

@@ -31,7 +31,7 @@ check(const struct row *rows, size_t count)
         struct error e = {.code = ERR_OK};
 
         buf_init(&out, STATE_MAX_BYTES);
-        if (state_filter(span_of(r->shown), span_of(r->config), &out, &e) != ERR_OK) {
+        if (state_filter(span_of(r->shown), span_of(r->config), true, &out, &e) != ERR_OK) {
             fail_msg("row %zu: %s", i, e.msg);
         }
         assert_memory_equal(buf_str(&out), STATE_HEADER, 2);
@@ -158,6 +158,24 @@ the_address_of_a_name_is_that_names_only(void **state)
     check(rows, ARRAY_LEN(rows));
 }
 
+/* A weight that an apply has changed by the admin socket is no operator's. */
+static void
+a_changed_worker_gets_the_weights_of_the_configuration(void **state)
+{
+    struct buf CLEANUP(buf_fini) out;
+    struct error e;
+
+    (void)state;
+    buf_init(&out, STATE_MAX_BYTES);
+    assert_int_equal(
+        state_filter(
+            span_of(SHOWN("3 b 1 s 10.0.0.1 2 8 50 100 9 6 3 4 6 0 0 0 - 80" REST)),
+            span_of(CHECKED("s 10.0.0.1:80 weight 100")), false, &out, &e),
+        ERR_OK);
+    assert_string_equal(
+        buf_str(&out), STATE_HEADER "3 b 1 s 10.0.0.1 2 8 100 100 9 6 3 4 6 0 0 0 - 80 -\n");
+}
+
 /* One such line, and HAProxy takes none of the file. */
 static void
 lines_of_another_form_are_left_out(void **state)
@@ -201,7 +219,8 @@ an_answer_cut_anywhere_is_refused(void **state)
 
         buf_init(&out, STATE_MAX_BYTES);
         assert_int_equal(
-            state_filter((struct span){shown, n}, span_of(PLAIN("s 10.0.0.1:80")), &out, &e),
+            state_filter(
+                (struct span){shown, n}, span_of(PLAIN("s 10.0.0.1:80")), true, &out, &e),
             ERR_INVALID);
     }
 }
@@ -224,7 +243,7 @@ what_is_no_answer_or_no_configuration_is_refused(void **state)
 
         buf_init(&out, STATE_MAX_BYTES);
         assert_int_equal(
-            state_filter(span_of(rows[i].shown), span_of(rows[i].config), &out, &e),
+            state_filter(span_of(rows[i].shown), span_of(rows[i].config), true, &out, &e),
             ERR_INVALID);
     }
 }
@@ -238,6 +257,7 @@ main(void)
         cmocka_unit_test(a_server_that_no_check_has_reached_starts_anew),
         cmocka_unit_test(what_an_operator_did_is_kept_and_what_haproxy_inherits_is_not),
         cmocka_unit_test(the_address_of_a_name_is_that_names_only),
+        cmocka_unit_test(a_changed_worker_gets_the_weights_of_the_configuration),
         cmocka_unit_test(lines_of_another_form_are_left_out),
         cmocka_unit_test(an_answer_cut_anywhere_is_refused),
         cmocka_unit_test(what_is_no_answer_or_no_configuration_is_refused),
