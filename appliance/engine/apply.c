@@ -9,6 +9,7 @@
 #include "base/crashpoint.h"
 #include "base/log.h"
 #include "engine/apply_job.h"
+#include "engine/problems_json.h"
 #include "engine/watcher.h"
 
 #define OPS_BYTES     ((size_t)64 << 20)
@@ -39,6 +40,7 @@ job_free(struct apply *a)
     pair_cleanup(&a->candidate);
     view_unref(a->view);
     change_set_fini(&a->ops);
+    only_rows_free(&a->only);
     arena_free(a->ops_arena);
     arena_free(a->arena);
     free(a->author);
@@ -122,8 +124,9 @@ result_json(const struct apply *a)
     }
     hash_hex(&a->head.id, id);
     return json_pack(
-        "{s:I, s:s, s:I}", "rev", (json_int_t)a->head.rev, "commit", id, "local_rev",
-        (json_int_t)a->local_rev);
+        "{s:I, s:s, s:I, s:o}", "rev", (json_int_t)a->head.rev, "commit", id, "local_rev",
+        (json_int_t)a->local_rev, "confirm_until",
+        a->confirm_s > 0 ? json_time(a->head.confirm_until_ms) : json_null());
 }
 
 static void
@@ -178,6 +181,9 @@ run(void *ctx)
     problems_init(a->problems, a->arena);
     end = run_states(a);
     make_message(a, end, message);
+    if (a->mode == APPLY_BACK) {
+        confirm_back_ended(en, end == AS_DONE);
+    }
     if (end == AS_DONE) {
         log_info("%s: %s", a->author, message);
     } else {
@@ -212,6 +218,12 @@ apply_post(struct apply *a, struct error *e)
 
 /* ---- starting ---- */
 
+static int64_t
+now_s(const struct engine *en)
+{
+    return clock_wall_ms(en->config->clock) / 1000;
+}
+
 static err_t
 copy_ops(struct apply *a, const struct change_set *ops, struct error *e)
 {
@@ -235,15 +247,62 @@ copy_ops(struct apply *a, const struct change_set *ops, struct error *e)
     return code;
 }
 
-/* What can be seen now, so that the caller gets it as an answer and not by the task. */
+err_t
+apply_check_confirm(
+    const struct snapshot_pair *before, const struct snapshot_pair *after, struct problems *p,
+    struct error *e)
+{
+    struct hash a = snapshot_fp(before->local, SCHEMA_VERSION);
+    struct hash b = snapshot_fp(after->local, SCHEMA_VERSION);
+
+    if (hash_equal(&a, &b)) {
+        return ERR_OK;
+    }
+    problems_add(
+        p, SEVERITY_ERROR, "not_allowed", &(struct problem){.pointer = "/confirm"},
+        "Only what all nodes share can go back by itself: apply changes of this node's own "
+        "settings before, without confirm.");
+    return error_set(
+        e, ERR_INVALID, "settings of this node alone cannot go back by themselves");
+}
+
+static err_t
+check_draft(
+    struct engine *en, const struct view *v, const struct apply_request *q,
+    struct only_rows *ret_only, struct problems *p, struct error *e)
+{
+    CLEANUP(pair_cleanup) struct snapshot_pair after = {NULL, NULL};
+    err_t code = ERR_OK;
+
+    if (q->only == NULL) {
+        after = pair_ref(&v->draft);
+    } else {
+        code = only_find(v, q->only, ret_only, p, e);
+        if (code == ERR_OK) {
+            code = only_candidate(v, ret_only, now_s(en), &after, p, e);
+        }
+    }
+    if (code == ERR_OK && q->confirm_s > 0) {
+        code = apply_check_confirm(&v->now, &after, p, e);
+    }
+    return code;
+}
+
+/* What can be seen now, so that the caller gets it as an answer and not by the task. *ret_only:
+ * the chosen rows, to be freed. */
 static err_t
 check_request(
-    struct engine *en, const struct apply_request *q, struct problems *p, struct error *e)
+    struct engine *en, const struct apply_request *q, struct only_rows *ret_only,
+    struct problems *p, struct error *e)
 {
     CLEANUP(view_cleanup) struct view *v = engine_view(en);
     CLEANUP(pair_cleanup) struct snapshot_pair after = {NULL, NULL};
     char hex[SHA256_HEX + 1];
+    err_t code = confirm_refuse(en, e);
 
+    if (code != ERR_OK) {
+        return code;
+    }
     if (q->base != NULL && !hash_equal(q->base, &v->head.id)) {
         hash_hex(&v->head.id, hex);
         return error_set(
@@ -253,7 +312,7 @@ check_request(
         return error_set(e, ERR_INVALID, "a note has at most %d bytes", COMMIT_TEXT_BYTES - 1);
     }
     if (q->ops == NULL) {
-        return ERR_OK;
+        return check_draft(en, v, q, ret_only, p, e);
     }
     for (size_t i = 0; i < q->ops->count; i++) {
         if (schema_kind(q->ops->items[i].kind)->direct) {
@@ -263,7 +322,11 @@ check_request(
             return error_set(e, ERR_INVALID, "keys and administrators are not applied");
         }
     }
-    return edit_check(q->ops, &v->now, clock_wall_ms(en->config->clock) / 1000, &after, p, e);
+    code = edit_check(q->ops, &v->now, now_s(en), &after, p, e);
+    if (code == ERR_OK && q->confirm_s > 0) {
+        code = apply_check_confirm(&v->now, &after, p, e);
+    }
+    return code;
 }
 
 err_t
@@ -272,17 +335,22 @@ apply_start(
     struct error *e)
 {
     struct apply *a;
+    struct only_rows only = {NULL, 0};
     int64_t task;
-    err_t code = check_request(en, q, p, e);
+    err_t code = check_request(en, q, &only, p, e);
 
-    if (code != ERR_OK) {
-        return code;
+    if (code == ERR_OK && atomic_load(&en->applies) >= APPLY_QUEUE) {
+        code = error_set(e, ERR_BUSY, "%d applies are waiting", APPLY_QUEUE);
     }
-    if (atomic_load(&en->applies) >= APPLY_QUEUE) {
-        return error_set(e, ERR_BUSY, "%d applies are waiting", APPLY_QUEUE);
+    if (code != ERR_OK) {
+        only_rows_free(&only);
+        return code;
     }
     a = xcalloc(1, sizeof *a);
     a->en = en;
+    a->has_only = q->only != NULL;
+    a->only = only;
+    a->confirm_s = q->confirm_s;
     a->mode = q->ops != NULL ? APPLY_OPS : APPLY_DRAFT;
     a->author = xstrdup(q->who->name);
     a->note = q->note != NULL ? xstrdup(q->note) : NULL;

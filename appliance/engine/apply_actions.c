@@ -55,7 +55,7 @@ check_conflicts(const struct apply *a, struct error *e)
     for (size_t i = 0; i < v->entry_count; i++) {
         const struct draft_entry *entry = &v->entries[i];
 
-        if (entry->conflict) {
+        if (entry->conflict && (!a->has_only || only_has(&a->only, entry->kind, entry->id))) {
             return error_set(
                 e, ERR_CONFLICT,
                 "%s %s was changed otherwise since it was drafted: discard its change",
@@ -66,6 +66,35 @@ check_conflicts(const struct apply *a, struct error *e)
 }
 
 static err_t
+take_draft(struct apply *a, struct error *e)
+{
+    err_t code = check_conflicts(a, e);
+
+    if (code == ERR_OK && a->has_only) {
+        return only_candidate(
+            a->view, &a->only, clock_wall_ms(a->en->config->clock) / 1000, &a->candidate,
+            a->problems, e);
+    }
+    if (code == ERR_OK) {
+        a->candidate = pair_ref(&a->view->draft);
+    }
+    return code;
+}
+
+static err_t
+back_on_engine(struct engine *en, void *ctx, struct error *e)
+{
+    struct apply *a = ctx;
+    struct snapshot *shared = NULL;
+    err_t code = confirm_content(en, &shared, &a->unconfirmed, e);
+
+    if (code == ERR_OK) {
+        a->candidate = (struct snapshot_pair){shared, snapshot_ref(a->view->now.local)};
+    }
+    return code;
+}
+
+static err_t
 make_candidate(struct apply *a, struct error *e)
 {
     struct snapshot *shared = NULL;
@@ -73,12 +102,8 @@ make_candidate(struct apply *a, struct error *e)
     err_t code;
 
     switch (a->mode) {
-    case APPLY_DRAFT:
-        code = check_conflicts(a, e);
-        if (code == ERR_OK) {
-            a->candidate = pair_ref(&a->view->draft);
-        }
-        return code;
+    case APPLY_DRAFT: return take_draft(a, e);
+    case APPLY_BACK: return engine_run(a->en, back_on_engine, a, e);
     case APPLY_OPS:
         code = change_apply(&a->ops, &a->view->now, &shared, &local, a->problems, e);
         if (code == ERR_OK) {
@@ -101,6 +126,13 @@ note_difference(void *ctx, const struct object *before, const struct object *aft
     (*count)++;
 }
 
+/* On somebody's request. */
+static bool
+changes_content(const struct apply *a)
+{
+    return a->mode == APPLY_DRAFT || a->mode == APPLY_OPS;
+}
+
 static enum apply_event
 act_plan(struct apply *a, struct error *e)
 {
@@ -110,15 +142,21 @@ act_plan(struct apply *a, struct error *e)
 
     a->view = engine_view(a->en);
     code = check_base(a, e);
+    if (code == ERR_OK && changes_content(a)) {
+        code = confirm_refuse(a->en, e);
+    }
     if (code == ERR_OK) {
         code = make_candidate(a, e);
+    }
+    if (code == ERR_OK && a->confirm_s > 0) {
+        code = apply_check_confirm(&a->view->now, &a->candidate, a->problems, e);
     }
     if (code != ERR_OK) {
         return AE_FAIL;
     }
     snapshot_diff(a->view->now.shared, a->candidate.shared, note_difference, &changes);
     snapshot_diff(a->view->now.local, a->candidate.local, note_difference, &changes);
-    if (changes == 0 && a->mode != APPLY_FOLLOW) {
+    if (changes == 0 && changes_content(a)) {
         return AE_NOTHING;
     }
     errors = a->problems->errors;

@@ -129,11 +129,16 @@ static struct applied
 applied_of(const struct apply *a)
 {
     const struct view *v = a->view;
-    struct applied list = {.count = a->mode == APPLY_DRAFT ? v->entry_count : 0};
+    size_t count = a->mode == APPLY_DRAFT ? v->entry_count : 0;
+    struct applied list = {.count = 0};
 
-    list.entries = xcalloc(list.count + 1, sizeof(struct draft_entry *));
-    for (size_t i = 0; i < list.count; i++) {
-        list.entries[i] = &v->entries[i];
+    list.entries = xcalloc(count + 1, sizeof(struct draft_entry *));
+    for (size_t i = 0; i < count; i++) {
+        const struct draft_entry *entry = &v->entries[i];
+
+        if (!a->has_only || only_has(&a->only, entry->kind, entry->id)) {
+            list.entries[list.count++] = entry;
+        }
     }
     qsort(list.entries, list.count, sizeof(struct draft_entry *), compare_entries);
     return list;
@@ -203,6 +208,8 @@ write_commit(struct apply *a, const struct snapshot_pair *to, struct error *e)
             .to = *to,
             .author = a->author,
             .summary = summary,
+            .confirm_s = a->confirm_s,
+            .ends_wait = a->mode == APPLY_BACK,
             .drop = leave.rows,
             .drop_count = leave.count},
         e);
@@ -220,6 +227,9 @@ commit_on_engine(struct engine *en, void *ctx, struct error *e)
     struct error unsaved;
     err_t code = ERR_OK;
 
+    if (a->mode == APPLY_BACK && !confirm_waits_for(en, &a->unconfirmed.id)) {
+        return error_set(e, ERR_CONFLICT, "it was confirmed meanwhile");
+    }
     if (a->mode != APPLY_FOLLOW) {
         code = merge(en->live.shared, a->view->now.shared, a->candidate.shared, &to.shared, e);
         if (code == ERR_OK) {

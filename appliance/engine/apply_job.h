@@ -4,11 +4,13 @@
 #define LOCKSTEP_ENGINE_APPLY_JOB_H
 
 #include "engine/apply_fsm.h"
+#include "engine/apply_only.h"
 #include "engine/generation.h"
 
 enum apply_mode {
     APPLY_DRAFT,
     APPLY_OPS,
+    APPLY_BACK,   /* to what was before a revision that nobody confirmed */
     APPLY_FOLLOW, /* reconcile: files and HAProxy follow the head; commits nothing */
 };
 
@@ -21,6 +23,9 @@ struct apply {
     struct hash base;
     struct change_set ops;
     struct arena *ops_arena;
+    bool has_only; /* of APPLY_DRAFT: these rows and no others */
+    struct only_rows only;
+    int64_t confirm_s;
 
     /* While it runs. */
     struct arena *arena;
@@ -36,8 +41,9 @@ struct apply {
     int64_t former; /* to go back to; 0: none */
     char former_digest[RENDER_DIGEST_HEX + 1];
     bool running_known;
-    bool switched;      /* current may be ours */
-    struct commit head; /* what COMMIT made */
+    bool switched;             /* current may be ours */
+    struct commit head;        /* what COMMIT made */
+    struct commit unconfirmed; /* APPLY_BACK: the revision that waits */
     int64_t local_rev;
 };
 
@@ -46,6 +52,10 @@ MUST_USE err_t apply_post(struct apply *a, struct error *e);
 
 /* Runs the action of a state. On AE_FAIL *e says why. */
 enum apply_event apply_act(enum apply_state state, struct apply *a, struct error *e);
+/* ERR_INVALID when the change is none that can go back by itself. */
+MUST_USE err_t apply_check_confirm(
+    const struct snapshot_pair *before, const struct snapshot_pair *after, struct problems *p,
+    struct error *e);
 /* The commit, on the engine thread. */
 MUST_USE err_t apply_commit(struct apply *a, struct error *e);
 MUST_USE err_t
@@ -55,6 +65,8 @@ apply_save_generation(struct apply *a, enum generation_state state, struct error
 
 /* Starts one; quiet: without a task. */
 void reconcile_start(struct engine *en, bool quiet);
+/* The pause after the present one; 0: the first. */
+int64_t reconcile_back_off_ms(const struct tunables *t, int64_t present_ms);
 /* What an apply or a reconcile left: the watcher starts a reconcile when that is not the
  * head. digest NULL: as before. */
 void reconcile_note(struct engine *en, bool ok, const char *digest, const char *reason);

@@ -102,13 +102,17 @@ commit_write(struct engine *en, const struct commit_plan *plan, struct error *e)
         .author = plan->author,
         .summary = plan->summary,
         .at_ms = clock_wall_ms(en->config->clock),
+        .ends_wait = plan->ends_wait,
         .drop_draft = plan->drop,
         .drop_draft_count = plan->drop_count,
     };
+    int64_t former_rev = live->head.rev;
     struct commit head;
     int64_t local_rev = 0;
-    err_t code = store_commit(en->store, &q, &head, &local_rev, e);
+    err_t code;
 
+    q.confirm_until_ms = plan->confirm_s > 0 ? q.at_ms + plan->confirm_s * 1000 : 0;
+    code = store_commit(en->store, &q, &head, &local_rev, e);
     if (code != ERR_OK) {
         return code;
     }
@@ -119,6 +123,12 @@ commit_write(struct engine *en, const struct commit_plan *plan, struct error *e)
     drop_rows(en, plan);
     draft_settle(en);
     view_publish(en);
+    if (plan->ends_wait) {
+        confirm_end(en);
+    }
+    if (plan->confirm_s > 0 && head.rev > former_rev) {
+        confirm_begin(en, &head, former_rev);
+    }
     return ERR_OK;
 }
 

@@ -34,6 +34,11 @@ MUST_USE err_t edit_restore(
     struct engine *en, const char *spec, const struct actor *who, struct problems *p,
     struct error *e);
 
+/* The head's objects of direct kinds with content's objects of the others. Pure. */
+MUST_USE err_t edit_merge_content(
+    const struct snapshot *head, const struct snapshot *content, struct snapshot **ret,
+    struct error *e);
+
 /* History, for readers; runs on the engine thread. Results are malloc'ed. */
 MUST_USE err_t edit_commits(
     struct engine *en, int64_t before_rev, size_t limit, struct commit **ret, size_t *ret_count,

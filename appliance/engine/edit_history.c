@@ -100,9 +100,8 @@ take_drafted_kind(void *ctx, const struct object *before, const struct object *a
     }
 }
 
-/* The head's objects of direct kinds with content's objects of the others. */
-static err_t
-merge_content(
+err_t
+edit_merge_content(
     const struct snapshot *head, const struct snapshot *content, struct snapshot **ret,
     struct error *e)
 {
@@ -134,7 +133,7 @@ restore_on_engine(struct engine *en, void *ctx, struct error *e)
         code = store_commit_content(en->store, &found.id, &content, e);
     }
     if (code == ERR_OK) {
-        code = merge_content(v->now.shared, content, &merged, e);
+        code = edit_merge_content(v->now.shared, content, &merged, e);
     }
     if (code != ERR_OK) {
         return code;

@@ -232,7 +232,8 @@ open_on_engine(struct engine *en, void *ctx, struct error *e)
     }
     draft_settle(en);
     view_publish(en);
-    return first_start_token(en, e);
+    code = confirm_load(en, e);
+    return code == ERR_OK ? first_start_token(en, e) : code;
 }
 
 static void

@@ -74,6 +74,16 @@ struct actor {
 /* Measured facts about HAProxy on this node; each with the time it was seen. */
 enum fact { FACT_UNKNOWN, FACT_YES, FACT_NO };
 
+/* A revision that goes back by itself unless it is confirmed: see engine/confirm.h. */
+struct engine_waiting {
+    bool is;
+    struct hash commit;
+    int64_t rev, back_rev;
+    int64_t until_ms; /* Unix time */
+    int64_t left_s;
+    bool going_back;
+};
+
 struct engine_status {
     bool started; /* first reconcile ended well: head rendered and running */
     enum fact up; /* admin socket answers */
@@ -89,7 +99,11 @@ struct engine_status {
     int64_t seen_at_ms;       /* of up, running */
     char reason[200];         /* why not started, last failure of reconcile, or "" */
     int64_t old_workers;
+    struct engine_waiting waiting;
 };
+
+/* {"commit", "rev", "back_to", "until", "seconds_left", "going_back"}, or null. */
+json_t *engine_waiting_json(const struct engine_waiting *w);
 
 /* Copies the status record out. Any thread. */
 void engine_get_status(struct engine *en, struct engine_status *ret);

@@ -7,6 +7,7 @@
 
 #include "engine/account.h"
 #include "engine/apply.h"
+#include "engine/confirm.h"
 #include "engine/event.h"
 #include "engine/lock.h"
 #include "engine/session.h"
@@ -60,6 +61,7 @@ struct engine {
     struct engine_status status;
     struct engine_status told; /* as the last event of it */
     struct follow follow;
+    struct waiting waiting;
     struct rendered *spare[ENGINE_SPARE];
     size_t spare_count;
 
@@ -112,6 +114,8 @@ struct commit_plan {
     const char *author, *summary;
     const struct draft_row *drop; /* sorted; these leave the draft with it */
     size_t drop_count;
+    int64_t confirm_s; /* 0: it stays without being confirmed */
+    bool ends_wait;    /* the revision that waits is gone with it */
 };
 
 /* store_commit, then en->live. Publishes the view. */

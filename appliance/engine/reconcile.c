@@ -25,8 +25,8 @@ reconcile_start(struct engine *en, bool quiet)
     }
 }
 
-static int64_t
-next_back_off_ms(const struct tunables *t, int64_t present_ms)
+int64_t
+reconcile_back_off_ms(const struct tunables *t, int64_t present_ms)
 {
     if (present_ms == 0) {
         return t->follow_first_ms;
@@ -49,7 +49,7 @@ reconcile_note(struct engine *en, bool ok, const char *digest, const char *reaso
         f->back_off_ms = 0;
         en->status.started = true;
     } else {
-        f->back_off_ms = next_back_off_ms(en->config->tunables, f->back_off_ms);
+        f->back_off_ms = reconcile_back_off_ms(en->config->tunables, f->back_off_ms);
     }
     f->next_ms = clock_mono_ms(&clock_system) + f->back_off_ms;
     foreign_text_copy(en->status.reason, sizeof en->status.reason, reason);

@@ -189,6 +189,7 @@ engine_get_status(struct engine *en, struct engine_status *ret)
     lock_take(&en->lock);
     *ret = en->status;
     lock_give(&en->lock);
+    confirm_look(en, &ret->waiting);
 }
 
 void
@@ -248,6 +249,7 @@ watcher_run(void *ctx)
         bool quiet = false;
 
         watcher_look(en);
+        confirm_watch(en);
         if (is_due(en, &quiet)) {
             reconcile_start(en, quiet);
         }

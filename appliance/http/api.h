@@ -22,6 +22,10 @@ json_t *api_effects(const json_t *objects);
 bool api_read_hash(struct request *r, const char *key, struct hash *ret, bool *ret_given);
 /* The text "note" of a body: at most 200 bytes, or NULL. False: refused. */
 bool api_read_note(struct request *r, const char **ret);
+/* The number "confirm" of a body, in seconds; absent or null: 0. False: refused. */
+bool api_read_confirm(struct request *r, int64_t *ret_s);
+/* Answers 422 at a place of the body. */
+void api_refuse(struct request *r, const char *pointer, const char *code, const char *message);
 
 /* ---- api_apply.c ---- */
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Applying, and what is in the draft. */
 #include "base/json.h"
+#include "engine/confirm.h"
 #include "engine/edit.h"
 #include "http/api.h"
 #include "http/reply.h"
 #include "http/wait.h"
 #include "routes_gen.h"
+
+#define ONLY_MAX 10000
 
 static void
 answer_task(struct request *r, json_t *task, bool ended)
@@ -38,21 +41,138 @@ api_apply(struct request *r, const struct apply_request *q, bool wait)
     answer_task(r, task_json(engine_tasks(en), task), false);
 }
 
+/* ---- a part of the draft ---- */
+
+static bool
+read_object(struct request *r, const json_t *item, size_t i, struct apply_object *ret)
+{
+    const char *kind = json_string_value(json_object_get(item, "kind"));
+
+    ret->name = json_string_value(json_object_get(item, "name"));
+    if (kind == NULL || ret->name == NULL || json_object_size(item) != 2) {
+        api_refuse(
+            r, arena_printf(r->arena, "/only/objects/%zu", i), "type",
+            "An object is given by \"kind\" and \"name\".");
+        return false;
+    }
+    if (!schema_kind_by_name(kind, &ret->kind)) {
+        api_refuse(
+            r, arena_printf(r->arena, "/only/objects/%zu/kind", i), "no_such_kind",
+            "There is no such kind of object.");
+        return false;
+    }
+    return true;
+}
+
+/* A list that may be left out. False: refused. */
+static bool
+read_list(struct request *r, const json_t *only, const char *key, const json_t **ret)
+{
+    *ret = json_object_get(only, key);
+    if (*ret != NULL && (!json_is_array(*ret) || json_array_size(*ret) > ONLY_MAX)) {
+        api_refuse(
+            r, arena_printf(r->arena, "/only/%s", key), "type",
+            "This is a list of at most 10000 items.");
+        return false;
+    }
+    return true;
+}
+
+static bool
+read_chosen(
+    struct request *r, const json_t *objects, const json_t *authors, struct apply_only *ret)
+{
+    size_t object_count = json_array_size(objects);
+    size_t author_count = json_array_size(authors);
+    struct apply_object *list = arena_alloc(r->arena, (object_count + 1) * sizeof *list);
+    const char **names = arena_alloc(r->arena, (author_count + 1) * sizeof *names);
+
+    for (size_t i = 0; i < object_count; i++) {
+        if (!read_object(r, json_array_get(objects, i), i, &list[i])) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < author_count; i++) {
+        names[i] = json_string_value(json_array_get(authors, i));
+        if (names[i] == NULL) {
+            api_refuse(
+                r, arena_printf(r->arena, "/only/authors/%zu", i), "type",
+                "An author is a text, as \"admin maria\".");
+            return false;
+        }
+    }
+    *ret = (struct apply_only){list, object_count, names, author_count};
+    return true;
+}
+
+/* *ret_given: the body has it. False: refused. */
+static bool
+read_only(struct request *r, struct apply_only *ret, bool *ret_given)
+{
+    static const char *const keys[] = {"objects", "authors", NULL};
+    const json_t *only = json_object_get(r->json, "only");
+    const json_t *objects;
+    const json_t *authors;
+    struct error unused;
+
+    *ret_given = only != NULL && !json_is_null(only);
+    if (!*ret_given) {
+        return true;
+    }
+    if (!json_is_object(only) || json_only_keys(only, keys, &unused) != ERR_OK) {
+        api_refuse(r, "/only", "type", "only has the lists \"objects\" and \"authors\".");
+        return false;
+    }
+    if (!read_list(r, only, "objects", &objects) || !read_list(r, only, "authors", &authors)) {
+        return false;
+    }
+    if (json_array_size(objects) + json_array_size(authors) == 0) {
+        api_refuse(r, "/only", "required", "Choose at least one object or author.");
+        return false;
+    }
+    return read_chosen(r, objects, authors, ret);
+}
+
 void
 http_config_apply(struct request *r)
 {
-    static const char *const keys[] = {"note", "base", NULL};
+    static const char *const keys[] = {"note", "base", "only", "confirm", NULL};
     struct apply_request q = {.who = &r->actor};
+    struct apply_only only;
     struct hash base;
+    bool has_only = false;
     bool has_base = false;
     bool wait;
 
     if (!request_flag(r, "wait", &wait) || !request_only_keys(r, keys) ||
-        !api_read_note(r, &q.note) || !api_read_hash(r, "base", &base, &has_base)) {
+        !api_read_note(r, &q.note) || !api_read_hash(r, "base", &base, &has_base) ||
+        !api_read_confirm(r, &q.confirm_s) || !read_only(r, &only, &has_only)) {
         return;
     }
     q.base = has_base ? &base : NULL;
+    q.only = has_only ? &only : NULL;
     api_apply(r, &q, wait);
+}
+
+void
+http_config_confirm(struct request *r)
+{
+    static const char *const keys[] = {"commit", NULL};
+    struct commit confirmed;
+    struct hash commit;
+    bool given = false;
+    struct error e;
+
+    if (!request_only_keys(r, keys) || !api_read_hash(r, "commit", &commit, &given)) {
+        return;
+    }
+    if (confirm_now(
+            r->http->config.engine, given ? &commit : NULL, &r->actor, &confirmed, &e) !=
+        ERR_OK) {
+        reply_error(r, &e, NULL);
+        return;
+    }
+    reply_json(r, 200, commit_to_json(&confirmed));
 }
 
 /* ---- the draft ---- */

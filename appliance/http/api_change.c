@@ -13,6 +13,7 @@ struct changes {
     struct change_set set;
     struct arena *arena;
     const char *note;
+    int64_t confirm_s;
     struct hash base;
     bool has_base, apply, wait;
 };
@@ -58,11 +59,12 @@ read_ops(struct request *r, struct changes *c)
 static bool
 read_changes(struct request *r, struct changes *c)
 {
-    static const char *const keys[] = {"base", "ops", "note", "apply", NULL};
+    static const char *const keys[] = {"base", "ops", "note", "apply", "confirm", NULL};
     struct error e;
 
     if (!request_flag(r, "wait", &c->wait) || !request_only_keys(r, keys) ||
-        !api_read_note(r, &c->note) || !api_read_hash(r, "base", &c->base, &c->has_base)) {
+        !api_read_note(r, &c->note) || !api_read_hash(r, "base", &c->base, &c->has_base) ||
+        !api_read_confirm(r, &c->confirm_s)) {
         return false;
     }
     if (json_opt_bool(r->json, "apply", &c->apply, &e) != ERR_OK) {
@@ -107,6 +109,7 @@ http_changes_create(struct request *r)
                 .note = c.note,
                 .base = c.has_base ? &c.base : NULL,
                 .ops = &c.set,
+                .confirm_s = c.confirm_s,
             };
 
             api_apply(r, &q, c.wait);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "engine/confirm.h"
 #include "engine/edit.h"
 #include "http/api.h"
 #include "http/reply.h"
@@ -161,7 +162,7 @@ http_commit_diff(struct request *r)
 void
 http_commit_restore(struct request *r)
 {
-    static const char *const keys[] = {"apply", "note", NULL};
+    static const char *const keys[] = {"apply", "note", "confirm", NULL};
     struct apply_request q = {.who = &r->actor};
     struct problems *p = request_problems(r);
     struct error e = {.code = ERR_OK};
@@ -169,10 +170,15 @@ http_commit_restore(struct request *r)
     bool wait;
 
     if (!request_flag(r, "wait", &wait) || !request_only_keys(r, keys) ||
-        !api_read_note(r, &q.note)) {
+        !api_read_note(r, &q.note) || !api_read_confirm(r, &q.confirm_s)) {
         return;
     }
     if (json_opt_bool(r->json, "apply", &apply, &e) != ERR_OK) {
+        reply_error(r, &e, NULL);
+        return;
+    }
+    /* The draft is not touched for an apply that cannot be. */
+    if (apply && confirm_refuse(r->http->config.engine, &e) != ERR_OK) {
         reply_error(r, &e, NULL);
         return;
     }

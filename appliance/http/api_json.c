@@ -110,10 +110,10 @@ api_effects(const json_t *objects)
     return all;
 }
 
-static void
-refuse(struct request *r, const char *key, const char *code, const char *message)
+void
+api_refuse(struct request *r, const char *pointer, const char *code, const char *message)
 {
-    struct problem where = {.pointer = arena_printf(r->arena, "/%s", key)};
+    struct problem where = {.pointer = pointer};
 
     problems_add(request_problems(r), SEVERITY_ERROR, code, &where, "%s", message);
     reply_problems(r, r->problems);
@@ -130,7 +130,9 @@ api_read_hash(struct request *r, const char *key, struct hash *ret, bool *ret_gi
         return false;
     }
     if (text != NULL && !hash_from_hex(text, ret)) {
-        refuse(r, key, "pattern", "The id of a commit is " HASH_TEXT ".");
+        api_refuse(
+            r, arena_printf(r->arena, "/%s", key), "pattern",
+            "The id of a commit is " HASH_TEXT ".");
         return false;
     }
     *ret_given = text != NULL;
@@ -148,9 +150,24 @@ api_read_note(struct request *r, const char **ret)
         return false;
     }
     if (text != NULL && (strlen(text) > NOTE_MAX || utf8_has_control(text, strlen(text), ""))) {
-        refuse(r, "note", "length", "A note is one line of at most 200 bytes.");
+        api_refuse(r, "/note", "length", "A note is one line of at most 200 bytes.");
         return false;
     }
     *ret = text != NULL && text[0] != '\0' ? text : NULL;
     return true;
+}
+
+bool
+api_read_confirm(struct request *r, int64_t *ret_s)
+{
+    struct error e;
+
+    *ret_s = 0;
+    if (json_is_null(json_object_get(r->json, "confirm")) ||
+        json_opt_int(r->json, "confirm", APPLY_CONFIRM_MIN_S, APPLY_CONFIRM_MAX_S, ret_s, &e) ==
+            ERR_OK) {
+        return true;
+    }
+    api_refuse(r, "/confirm", "range", "confirm is a number of seconds from 10 to 86400.");
+    return false;
 }

@@ -17,6 +17,7 @@
 struct publish {
     json_t *request; /* what the model reads */
     bool plan, wait, apply;
+    int64_t confirm_s;
     const char *note;
     const struct snapshot_pair *base;
     struct change_set set;
@@ -97,7 +98,7 @@ read_request(struct request *r, struct publish *x)
     struct error e;
 
     if (!request_flag(r, "plan", &x->plan) || !request_flag(r, "wait", &x->wait) ||
-        !api_read_note(r, &x->note)) {
+        !api_read_note(r, &x->note) || !api_read_confirm(r, &x->confirm_s)) {
         return false;
     }
     if (json_opt_bool(r->json, "apply", &x->apply, &e) != ERR_OK) {
@@ -107,6 +108,7 @@ read_request(struct request *r, struct publish *x)
     x->request = json_copy(r->json);
     (void)json_object_del(x->request, "apply");
     (void)json_object_del(x->request, "note");
+    (void)json_object_del(x->request, "confirm");
     return true;
 }
 
@@ -154,7 +156,8 @@ static void
 start_apply(struct request *r, struct publish *x)
 {
     struct engine *en = r->http->config.engine;
-    struct apply_request q = {.who = &r->actor, .note = x->note, .ops = &x->set};
+    struct apply_request q = {
+        .who = &r->actor, .note = x->note, .ops = &x->set, .confirm_s = x->confirm_s};
     struct problems *p = request_problems(r);
     struct error e = {.code = ERR_OK};
     int64_t task = 0;

@@ -111,13 +111,14 @@ make_status(struct request *r, const struct engine_status *s)
     reply_json(
         r, 200,
         json_pack(
-            "{s:s, s:s, s:i, s:o, s:I, s:o, s:o, s:o, s:{s:s, s:o, s:o}, s:b, s:o}", "node",
-            api_node_name(v), "release", LOCKSTEP_VERSION, "schema_version", SCHEMA_VERSION,
-            "head", commit_to_json(&v->head), "local_rev", (json_int_t)v->local_rev, "draft",
-            draft_json(v), "haproxy", haproxy_json(s), "running", running_json(s), "serving",
-            "state", fact_name(s->serving), "detail", api_text_or_null(s->serving_detail), "at",
-            api_time(s->serving_at_ms), "started", s->started, "reason",
-            api_text_or_null(s->reason)));
+            "{s:s, s:s, s:i, s:o, s:I, s:o, s:o, s:o, s:{s:s, s:o, s:o}, s:b, s:o, s:o}",
+            "node", api_node_name(v), "release", LOCKSTEP_VERSION, "schema_version",
+            SCHEMA_VERSION, "head", commit_to_json(&v->head), "local_rev",
+            (json_int_t)v->local_rev, "draft", draft_json(v), "haproxy", haproxy_json(s),
+            "running", running_json(s), "serving", "state", fact_name(s->serving), "detail",
+            api_text_or_null(s->serving_detail), "at", api_time(s->serving_at_ms), "started",
+            s->started, "reason", api_text_or_null(s->reason), "confirm",
+            engine_waiting_json(&s->waiting)));
 }
 
 static bool
@@ -133,9 +134,17 @@ same_numbers(const struct engine_status *a, const struct engine_status *b)
 }
 
 static bool
+same_waiting(const struct engine_waiting *a, const struct engine_waiting *b)
+{
+    return a->is == b->is && hash_equal(&a->commit, &b->commit) && a->left_s == b->left_s &&
+           a->going_back == b->going_back;
+}
+
+static bool
 same_status(const struct engine_status *a, const struct engine_status *b)
 {
-    return same_numbers(a, b) && hash_equal(&a->running_commit, &b->running_commit) &&
+    return same_numbers(a, b) && same_waiting(&a->waiting, &b->waiting) &&
+           hash_equal(&a->running_commit, &b->running_commit) &&
            strcmp(a->haproxy_version, b->haproxy_version) == 0 &&
            strcmp(a->running_digest, b->running_digest) == 0 &&
            strcmp(a->serving_detail, b->serving_detail) == 0 &&

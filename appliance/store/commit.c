@@ -318,6 +318,12 @@ write_all(struct store *s, const struct commit_request *r, struct work *w, struc
     if (code == ERR_OK && w->local.count > 0) {
         code = write_local(s, w, e);
     }
+    if (code == ERR_OK && r->ends_wait) {
+        code = waiting_drop(s, e);
+    }
+    if (code == ERR_OK && w->new_head && r->confirm_until_ms != 0) {
+        code = waiting_put(s, w->head_seq, e);
+    }
     for (size_t i = 0; code == ERR_OK && i < r->drop_draft_count; i++) {
         code = draft_drop(s, r->drop_draft[i].kind, r->drop_draft[i].id, e);
     }

@@ -84,6 +84,12 @@ history_by_seq(const struct store *s, int64_t seq, struct commit *ret, struct er
 MUST_USE err_t
 history_seq_of_id(const struct store *s, const struct hash *id, int64_t *ret, struct error *e);
 
+/* -- waiting.c: in the caller's transaction. */
+MUST_USE err_t waiting_put(struct store *s, int64_t seq, struct error *e);
+MUST_USE err_t waiting_drop(struct store *s, struct error *e);
+/* rev 0: none. */
+MUST_USE err_t waiting_load(const struct store *s, struct commit *ret, struct error *e);
+
 /* -- content.c: which object has which hash in a commit. own = false: worked out from the
  * commit's first parent and its changes, also when it has a full index. */
 /* Whether the full index that this starts from is still there. */

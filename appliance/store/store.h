@@ -10,15 +10,13 @@
 
 #define STORE_DB_NAME "lockstep.db"
 struct store;
-
 /* Opens or, when the directory holds neither database nor key, makes it: first commit
  * (rev 1, "first start") with the initial shared container, initial local container whose
  * node is named node_name (ERR_INVALID when that is no name). ERR_CORRUPT: a key without a
- * database or the reverse, a key of another database, a damaged database (quick_check), a
- * schema newer than ours (nothing is written): never an empty database beside a key.
- * Migrations run one transaction each after a VACUUM INTO backup lockstep.db.before-NNNN.
- * Whatever writes fails with ERR_BUSY when another program keeps the database locked for
- * 3 s, and with ERR_IO when the disk is full. at_ms = 0 means now. */
+ * database or the reverse, one of another database, a damaged database, a schema newer than
+ * ours (nothing is written): never an empty database beside a key. Each migration is one
+ * transaction after a backup lockstep.db.before-NNNN. Whatever writes fails with ERR_BUSY when
+ * another program locks the database for 3 s, with ERR_IO on a full disk. at_ms 0: now. */
 MUST_USE err_t store_open(
     const char *data_dir, const char *node_name, const struct clock *clock, struct store **ret,
     struct error *e);
@@ -51,6 +49,7 @@ struct store_state {
     struct snapshot *shared, *local; /* the caller's references */
     int64_t local_rev;
     struct draft_list draft; /* sorted by kind's name, then id */
+    struct commit waiting;   /* for its confirmation; rev 0: none */
 };
 
 MUST_USE err_t store_load(struct store *s, struct store_state *ret, struct error *e);
@@ -58,15 +57,17 @@ MUST_USE err_t store_load(struct store *s, struct store_state *ret, struct error
 /* One transaction. shared_to / local_to: NULL = that container does not change. A changed
  * shared container makes a commit whose first parent is the head (parents beyond it from
  * more_parents, ERR_NOT_FOUND when one is not stored here); a changed local container raises
- * the local revision. What equals the present content is no change, but with more_parents
- * it makes a commit. drop_draft: rows of these (kind, id) leave the draft with it. An audit
- * row is written. *ret: the head then. ERR_CONFLICT when a reference leads nowhere. */
+ * the local revision. What equals the present content is no change, but with more_parents it
+ * makes a commit. drop_draft: these rows leave the draft. A commit with confirm_until_ms waits
+ * from then on; ends_wait, store_wait_end: none does. An audit row is written. *ret: the head
+ * then. ERR_CONFLICT when a reference leads nowhere. */
 struct commit_request {
     const struct snapshot *shared_to, *local_to;
     const struct hash *more_parents;
     size_t more_parent_count;
     const char *node, *author, *summary;
     int64_t at_ms, confirm_until_ms;
+    bool ends_wait;
     const struct draft_row *drop_draft;
     size_t drop_draft_count;
 };
@@ -74,6 +75,7 @@ struct commit_request {
 MUST_USE err_t store_commit(
     struct store *s, const struct commit_request *q, struct commit *ret, int64_t *ret_local_rev,
     struct error *e);
+MUST_USE err_t store_wait_end(struct store *s, struct error *e);
 
 /* One transaction: rows of drop leave (nothing happens where there is none), rows of put
  * replace theirs, with their base. */

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/confirm.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "engine/apply_job.h"
+#include "engine/edit.h"
+#include "engine/problems_json.h"
+
+#define AUTHOR "lockstep"
+
+static int64_t
+mono_ms(const struct engine *en)
+{
+    return clock_mono_ms(en->config->clock);
+}
+
+/* ---- what waits ---- */
+
+static void
+copy_waiting(struct engine *en, struct waiting *ret)
+{
+    lock_take(&en->lock);
+    *ret = en->waiting;
+    lock_give(&en->lock);
+}
+
+static int64_t
+left_s(const struct engine *en, const struct waiting *w)
+{
+    int64_t left_ms = w->due_ms - mono_ms(en);
+
+    return left_ms > 0 ? (left_ms + 999) / 1000 : 0;
+}
+
+void
+confirm_look(struct engine *en, struct engine_waiting *ret)
+{
+    struct waiting w;
+
+    copy_waiting(en, &w);
+    *ret = (struct engine_waiting){.is = w.is};
+    if (w.is) {
+        ret->commit = w.commit.id;
+        ret->rev = w.commit.rev;
+        ret->back_rev = w.back_rev;
+        ret->until_ms = w.commit.confirm_until_ms;
+        ret->left_s = left_s(en, &w);
+        ret->going_back = w.going;
+    }
+}
+
+json_t *
+engine_waiting_json(const struct engine_waiting *w)
+{
+    char commit[SHA256_HEX + 1];
+
+    if (!w->is) {
+        return json_null();
+    }
+    hash_hex(&w->commit, commit);
+    return json_pack(
+        "{s:s, s:I, s:I, s:o, s:I, s:b}", "commit", commit, "rev", (json_int_t)w->rev,
+        "back_to", (json_int_t)w->back_rev, "until", json_time(w->until_ms), "seconds_left",
+        (json_int_t)w->left_s, "going_back", w->going_back ? 1 : 0);
+}
+
+static void
+tell(struct engine *en)
+{
+    struct engine_waiting w;
+
+    confirm_look(en, &w);
+    events_publish(
+        en->events, "status", json_pack("{s:o}", "confirm", engine_waiting_json(&w)));
+}
+
+err_t
+confirm_refuse(struct engine *en, struct error *e)
+{
+    struct engine_waiting w;
+
+    confirm_look(en, &w);
+    if (!w.is) {
+        return ERR_OK;
+    }
+    return error_set(
+        e, ERR_CONFLICT,
+        "revision %lld waits for its confirmation for another %lld s: confirm it (POST "
+        "/api/v1/config/confirm), or let it go back, and apply then",
+        (long long)w.rev, (long long)w.left_s);
+}
+
+bool
+confirm_waits_for(struct engine *en, const struct hash *commit)
+{
+    struct waiting w;
+
+    copy_waiting(en, &w);
+    return w.is && hash_equal(&w.commit.id, commit);
+}
+
+/* ---- begin and end ---- */
+
+void
+confirm_begin(struct engine *en, const struct commit *c, int64_t back_rev)
+{
+    int64_t left_ms = c->confirm_until_ms - clock_wall_ms(en->config->clock);
+    int64_t most_ms = (int64_t)APPLY_CONFIRM_MAX_S * 1000;
+    struct waiting w = {.is = true, .commit = *c, .back_rev = back_rev};
+
+    ASSERT(c->parent_count > 0);
+    w.due_ms = mono_ms(en) + (left_ms < most_ms ? left_ms : most_ms);
+    lock_take(&en->lock);
+    en->waiting = w;
+    lock_give(&en->lock);
+    tell(en);
+}
+
+err_t
+confirm_load(struct engine *en, struct error *e)
+{
+    const struct commit *c = &en->live.waiting;
+    struct commit parent;
+    char hex[SHA256_HEX + 1];
+    err_t code;
+
+    if (c->rev == 0) {
+        return ERR_OK;
+    }
+    hash_hex(&c->parents[0], hex);
+    code = store_commit_find(en->store, hex, &parent, e);
+    if (code == ERR_OK) {
+        confirm_begin(en, c, parent.rev);
+    }
+    return code;
+}
+
+void
+confirm_end(struct engine *en)
+{
+    lock_take(&en->lock);
+    en->waiting = (struct waiting){.is = false};
+    lock_give(&en->lock);
+    tell(en);
+}
+
+struct confirm_call {
+    const struct hash *commit;
+    const struct actor *who;
+    struct commit *ret;
+};
+
+static err_t
+confirm_on_engine(struct engine *en, void *ctx, struct error *e)
+{
+    const struct confirm_call *call = ctx;
+    char text[64];
+    struct waiting w;
+    err_t code;
+
+    copy_waiting(en, &w);
+    if (!w.is) {
+        return error_set(e, ERR_CONFLICT, "no revision waits for a confirmation");
+    }
+    if (call->commit != NULL && !hash_equal(call->commit, &w.commit.id)) {
+        return error_set(
+            e, ERR_CONFLICT, "it is revision %lld that waits for its confirmation",
+            (long long)w.commit.rev);
+    }
+    if (w.going) {
+        return error_set(
+            e, ERR_CONFLICT, "revision %lld was not confirmed in time and is going back",
+            (long long)w.commit.rev);
+    }
+    code = store_wait_end(en->store, e);
+    if (code != ERR_OK) {
+        return code;
+    }
+    confirm_end(en);
+    (void)snprintf(text, sizeof text, "revision %lld", (long long)w.commit.rev);
+    engine_audit(en, call->who->name, "confirm", text);
+    log_info("%s confirmed %s", call->who->name, text);
+    *call->ret = w.commit;
+    return ERR_OK;
+}
+
+err_t
+confirm_now(
+    struct engine *en, const struct hash *commit, const struct actor *who, struct commit *ret,
+    struct error *e)
+{
+    struct confirm_call call = {commit, who, ret};
+
+    return engine_run(en, confirm_on_engine, &call, e);
+}
+
+/* ---- the content to go back to ---- */
+
+struct dangling {
+    const struct snapshot *in;
+    bool found; /* the present object refers to what is not there */
+};
+
+static void
+look_at_target(void *ctx, enum kind kind, const char *id, const char *pointer)
+{
+    struct dangling *d = ctx;
+
+    (void)pointer;
+    if (schema_kind(kind)->scope == SCOPE_SHARED && snapshot_by_id(d->in, kind, id) == NULL) {
+        d->found = true;
+    }
+}
+
+static bool
+dangles(struct dangling *d, const struct object *o)
+{
+    d->found = false;
+    object_each_ref(o, look_at_target, d);
+    return d->found;
+}
+
+/* Objects that change at once stay as they are, but one that came to refer to what goes back
+ * goes back with it. */
+static err_t
+drop_dangling(
+    const struct snapshot *former, struct snapshot **in, bool *ret_found, struct error *e)
+{
+    struct dangling d = {.in = *in};
+    struct snapshot_edit *x = NULL;
+    struct snapshot *made = NULL;
+    size_t count = snapshot_count(*in);
+    err_t code;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct object *o = snapshot_at(*in, i);
+        const struct object *before;
+
+        if (!schema_kind(o->kind)->direct || !dangles(&d, o)) {
+            continue;
+        }
+        x = x != NULL ? x : snapshot_edit_new(*in);
+        before = snapshot_by_id(former, o->kind, o->id);
+        if (before != NULL && !dangles(&d, before)) {
+            snapshot_edit_put(x, object_ref(before));
+        } else {
+            snapshot_edit_remove(x, o->kind, o->id);
+        }
+    }
+    *ret_found = x != NULL;
+    if (x == NULL) {
+        return ERR_OK;
+    }
+    code = snapshot_seal(x, &made, e);
+    if (code == ERR_OK) {
+        snapshot_unref(*in);
+        *in = made;
+    }
+    return code;
+}
+
+err_t
+confirm_content(
+    struct engine *en, struct snapshot **ret, struct commit *ret_commit, struct error *e)
+{
+    CLEANUP(snapshot_cleanup) struct snapshot *former = NULL;
+    CLEANUP(snapshot_cleanup) struct snapshot *merged = NULL;
+    struct waiting w;
+    bool found = true;
+    err_t code;
+
+    copy_waiting(en, &w);
+    if (!w.is) {
+        return error_set(e, ERR_CONFLICT, "it was confirmed meanwhile");
+    }
+    code = store_commit_content(en->store, &w.commit.parents[0], &former, e);
+    if (code == ERR_OK) {
+        code = edit_merge_content(en->live.shared, former, &merged, e);
+    }
+    while (code == ERR_OK && found) {
+        code = drop_dangling(former, &merged, &found, e);
+    }
+    if (code == ERR_OK) {
+        *ret = TAKE(merged);
+        *ret_commit = w.commit;
+    }
+    return code;
+}
+
+/* ---- going back ---- */
+
+static void
+start(struct engine *en, const struct waiting *w)
+{
+    struct apply *a = xcalloc(1, sizeof *a);
+    char text[COMMIT_TEXT_BYTES];
+    struct error error;
+
+    (void)snprintf(
+        text, sizeof text, "not confirmed: back to revision %lld", (long long)w->back_rev);
+    a->en = en;
+    a->mode = APPLY_BACK;
+    a->author = xstrdup(AUTHOR);
+    a->note = xstrdup(text);
+    change_set_init(&a->ops);
+    a->task = task_begin(en->tasks, "apply", "Go back: not confirmed", a->author);
+    log_warning("revision %lld was not confirmed: going back", (long long)w->commit.rev);
+    tell(en);
+    if (apply_post(a, &error) != ERR_OK) {
+        log_warning("going back: %s", error.msg);
+        confirm_back_ended(en, false);
+    }
+}
+
+void
+confirm_watch(struct engine *en)
+{
+    int64_t now_ms = mono_ms(en);
+    struct waiting w;
+    bool due;
+
+    lock_take(&en->lock);
+    due = en->waiting.is && !en->waiting.going && en->waiting.due_ms <= now_ms &&
+          en->waiting.next_ms <= now_ms;
+    if (due) {
+        en->waiting.going = true;
+    }
+    w = en->waiting;
+    lock_give(&en->lock);
+    if (due) {
+        start(en, &w);
+    }
+}
+
+/* Not ok: it is tried again, and may be confirmed until then. */
+void
+confirm_back_ended(struct engine *en, bool ok)
+{
+    int64_t now_ms = mono_ms(en);
+
+    if (ok) {
+        return;
+    }
+    lock_take(&en->lock);
+    en->waiting.going = false;
+    en->waiting.back_off_ms =
+        reconcile_back_off_ms(en->config->tunables, en->waiting.back_off_ms);
+    en->waiting.next_ms = now_ms + en->waiting.back_off_ms;
+    lock_give(&en->lock);
+    tell(en);
+}

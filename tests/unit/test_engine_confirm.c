@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/confirm.h"
+#include "engine/edit.h"
+#include "tests/support/engine_lab.h"
+
+static const struct actor maria = {"admin maria"};
+
+static int
+lab_open(void **state)
+{
+    struct engine_lab *l = engine_lab_new();
+
+    engine_lab_start(l);
+    *state = l;
+    return 0;
+}
+
+static int
+lab_close(void **state)
+{
+    engine_lab_delete(*state);
+    return 0;
+}
+
+static err_t
+start(struct engine_lab *l, int64_t confirm_s, int64_t *ret_task)
+{
+    problems_init(&l->problems, l->arena);
+    return apply_start(
+        l->en, &(struct apply_request){.who = &maria, .confirm_s = confirm_s}, ret_task,
+        &l->problems, &l->error);
+}
+
+/* Revision 2, which waits for 60 s, with a server. */
+static void
+apply_waiting(struct engine_lab *l)
+{
+    int64_t id = 0;
+    json_t *task;
+
+    engine_lab_must(l, "[" LAB_SERVER("web1") ", " LAB_TITLE("trial") "]");
+    assert_int_equal(start(l, 60, &id), ERR_OK);
+    task = engine_lab_task(l, id);
+    engine_lab_ended(task, "ok", "commit", "ok");
+    assert_true(
+        json_is_string(json_object_get(json_object_get(task, "result"), "confirm_until")));
+    json_decref(task);
+    assert_int_equal(engine_lab_rev(l), 2);
+}
+
+static struct engine_waiting
+look(struct engine_lab *l)
+{
+    struct engine_status s;
+
+    engine_get_status(l->en, &s);
+    return s.waiting;
+}
+
+static void
+pass(struct engine_lab *l, int64_t ms)
+{
+    l->mono_stands_ms = clock_mono_ms(&clock_system) + ms;
+    l->wall_shift_ms = ms;
+}
+
+static bool
+is_back(struct engine_lab *l)
+{
+    return engine_lab_rev(l) == 3 && !look(l).is && engine_lab_serves_head(l);
+}
+
+static const char *
+title(struct engine_lab *l)
+{
+    return object_text(engine_lab_head_object(l, K_HAPROXY, "haproxy"), F_HAPROXY_ERROR_TITLE)
+        .s;
+}
+
+static void
+assert_went_back(struct engine_lab *l)
+{
+    CLEANUP(view_cleanup) struct view *v = NULL;
+
+    engine_lab_await(l, is_back);
+    v = engine_view(l->en);
+    assert_string_equal(v->head.author, "lockstep");
+    assert_string_equal(v->head.summary, "not confirmed: back to revision 1");
+    assert_int_equal(v->head.confirm_until_ms, 0);
+    assert_null(engine_lab_head_object(l, K_SERVER, "web1"));
+    assert_string_not_equal(title(l), "trial");
+}
+
+static void
+what_waits_is_shown_with_the_time_left(void **state)
+{
+    struct engine_lab *l = *state;
+    CLEANUP(view_cleanup) struct view *v = NULL;
+    struct engine_waiting w;
+
+    assert_false(look(l).is);
+    apply_waiting(l);
+    v = engine_view(l->en);
+    w = look(l);
+    assert_true(w.is);
+    assert_int_equal(w.rev, 2);
+    assert_int_equal(w.back_rev, 1);
+    assert_in_range(w.left_s, 30, 60);
+    assert_int_equal(w.until_ms, v->head.confirm_until_ms);
+    assert_true(hash_equal(&w.commit, &v->head.id));
+}
+
+static void
+a_confirmed_revision_stays(void **state)
+{
+    struct engine_lab *l = *state;
+    struct hash other = {{1}};
+    struct commit c;
+
+    assert_int_equal(confirm_now(l->en, NULL, &maria, &c, &l->error), ERR_CONFLICT);
+    apply_waiting(l);
+    assert_int_equal(confirm_now(l->en, &other, &maria, &c, &l->error), ERR_CONFLICT);
+    assert_int_equal(confirm_now(l->en, NULL, &maria, &c, &l->error), ERR_OK);
+    assert_int_equal(c.rev, 2);
+    pass(l, 3600 * 1000);
+    engine_lab_close(l);
+    engine_lab_start(l);
+    assert_false(look(l).is);
+    assert_int_equal(engine_lab_rev(l), 2);
+    assert_string_equal(title(l), "trial");
+}
+
+static void
+an_unconfirmed_revision_goes_back(void **state)
+{
+    struct engine_lab *l = *state;
+
+    apply_waiting(l);
+    pass(l, 61 * 1000);
+    assert_went_back(l);
+    /* And the next is applied as ever. */
+    engine_lab_must(l, "[" LAB_TITLE("next") "]");
+    engine_lab_apply_ends(l, "ok", "ok");
+}
+
+static void
+the_wall_clock_does_not_decide(void **state)
+{
+    struct engine_lab *l = *state;
+
+    apply_waiting(l);
+    l->wall_shift_ms = -86400 * (int64_t)1000;
+    l->mono_stands_ms = clock_mono_ms(&clock_system) + 61 * 1000;
+    assert_went_back(l);
+}
+
+static void
+a_restart_before_the_deadline_goes_on_waiting(void **state)
+{
+    struct engine_lab *l = *state;
+
+    apply_waiting(l);
+    engine_lab_close(l);
+    pass(l, 20 * 1000);
+    engine_lab_start(l);
+    assert_true(look(l).is);
+    assert_in_range(look(l).left_s, 1, 40);
+    pass(l, 61 * 1000);
+    assert_went_back(l);
+}
+
+static void
+a_deadline_that_passed_meanwhile_goes_back_at_start(void **state)
+{
+    struct engine_lab *l = *state;
+
+    apply_waiting(l);
+    engine_lab_close(l);
+    pass(l, 7200 * 1000);
+    engine_lab_open(l);
+    assert_went_back(l);
+}
+
+static void
+other_applies_wait_until_it_is_settled(void **state)
+{
+    struct engine_lab *l = *state;
+    struct commit c;
+    int64_t task = 0;
+
+    apply_waiting(l);
+    engine_lab_must(l, "[" LAB_TITLE("next") "]");
+    assert_int_equal(start(l, 0, &task), ERR_CONFLICT);
+    assert_non_null(strstr(l->error.msg, "/api/v1/config/confirm"));
+    assert_int_equal(start(l, 60, &task), ERR_CONFLICT);
+    assert_int_equal(engine_lab_apply_ops(l, "[" LAB_SERVER("web2") "]", &task), ERR_CONFLICT);
+    assert_int_equal(confirm_now(l->en, NULL, &maria, &c, &l->error), ERR_OK);
+    engine_lab_apply_ends(l, "ok", "ok");
+    assert_int_equal(engine_lab_rev(l), 3);
+}
+
+static void
+keys_made_meanwhile_stay(void **state)
+{
+    struct engine_lab *l = *state;
+    struct buf key;
+    json_t *body = json_pack("{s:s}", "name", "deploy");
+
+    buf_init(&key, 128);
+    apply_waiting(l);
+    assert_int_equal(
+        account_key_create(l->en, body, &maria, &key, &l->problems, &l->error), ERR_OK);
+    buf_fini(&key);
+    json_decref(body);
+    assert_int_equal(look(l).rev, 2);
+    pass(l, 61 * 1000);
+    while (look(l).is) {
+        engine_lab_await(l, engine_lab_serves_head);
+    }
+    assert_non_null(engine_lab_head_object(l, K_AUTOMATION_KEY, "deploy"));
+    assert_null(engine_lab_head_object(l, K_SERVER, "web1"));
+}
+
+static bool
+has_failed_to_go_back(struct engine_lab *l)
+{
+    return fake_look(&l->fake).stages >= l->seen_until_ms && !look(l).going_back;
+}
+
+static void
+what_could_not_go_back_is_tried_again(void **state)
+{
+    struct engine_lab *l = *state;
+
+    apply_waiting(l);
+    l->seen_until_ms = fake_look(&l->fake).stages + 1;
+    fake_fail(&l->fake, FAKE_CHECK, 1);
+    l->mono_stands_ms = 0;
+    l->wall_shift_ms = 0;
+    pass(l, 61 * 1000);
+    engine_lab_await(l, has_failed_to_go_back);
+    assert_true(look(l).is);
+    assert_int_equal(engine_lab_rev(l), 2);
+    pass(l, 7200 * 1000);
+    assert_went_back(l);
+}
+
+static void
+settings_of_this_node_alone_are_refused(void **state)
+{
+    struct engine_lab *l = *state;
+    int64_t task = 0;
+
+    engine_lab_must(
+        l, "[{'op': 'merge', 'kind': 'node', 'name': 'node', 'body': {'note': 'rack 4'}}]");
+    assert_int_equal(start(l, 60, &task), ERR_INVALID);
+    assert_string_equal(l->problems.items[0].pointer, "/confirm");
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            what_waits_is_shown_with_the_time_left, lab_open, lab_close),
+        cmocka_unit_test_setup_teardown(a_confirmed_revision_stays, lab_open, lab_close),
+        cmocka_unit_test_setup_teardown(an_unconfirmed_revision_goes_back, lab_open, lab_close),
+        cmocka_unit_test_setup_teardown(the_wall_clock_does_not_decide, lab_open, lab_close),
+        cmocka_unit_test_setup_teardown(
+            a_restart_before_the_deadline_goes_on_waiting, lab_open, lab_close),
+        cmocka_unit_test_setup_teardown(
+            a_deadline_that_passed_meanwhile_goes_back_at_start, lab_open, lab_close),
+        cmocka_unit_test_setup_teardown(
+            other_applies_wait_until_it_is_settled, lab_open, lab_close),
+        cmocka_unit_test_setup_teardown(keys_made_meanwhile_stay, lab_open, lab_close),
+        cmocka_unit_test_setup_teardown(
+            what_could_not_go_back_is_tried_again, lab_open, lab_close),
+        cmocka_unit_test_setup_teardown(
+            settings_of_this_node_alone_are_refused, lab_open, lab_close),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

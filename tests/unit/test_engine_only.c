@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/edit.h"
+#include "tests/support/engine_lab.h"
+
+#define POOL(name, members)                                                                    \
+    "{'op': 'create', 'kind': 'pool', 'body': {'name': '" name "', 'members': [" members "]}}"
+#define MEMBER(server) "{'server': '" server "'}"
+
+static int
+lab_open(void **state)
+{
+    struct engine_lab *l = engine_lab_new();
+
+    engine_lab_start(l);
+    *state = l;
+    return 0;
+}
+
+static int
+lab_close(void **state)
+{
+    engine_lab_delete(*state);
+    return 0;
+}
+
+static err_t
+apply_only(struct engine_lab *l, const struct apply_only *only, json_t **ret)
+{
+    static const struct actor who = {"admin olga"};
+    int64_t task = 0;
+    err_t code;
+
+    problems_init(&l->problems, l->arena);
+    code = apply_start(
+        l->en, &(struct apply_request){.who = &who, .only = only}, &task, &l->problems,
+        &l->error);
+    if (code == ERR_OK) {
+        *ret = engine_lab_task(l, task);
+    }
+    return code;
+}
+
+static err_t
+apply_object(struct engine_lab *l, enum kind kind, const char *name)
+{
+    struct apply_object object = {kind, name};
+    struct apply_only only = {.objects = &object, .object_count = 1};
+    json_t *task = NULL;
+    err_t code = apply_only(l, &only, &task);
+
+    if (code == ERR_OK) {
+        engine_lab_ended(task, "ok", "commit", "ok");
+    }
+    json_decref(task);
+    return code;
+}
+
+static void
+refused_naming(struct engine_lab *l, const char *name, const char *code)
+{
+    assert_true(l->problems.errors > 0);
+    assert_string_equal(l->problems.items[0].code, code);
+    assert_non_null(strstr(l->problems.items[0].message, name));
+    assert_int_equal(engine_lab_rev(l), 1);
+}
+
+static void
+the_chosen_change_is_applied_and_the_rest_stays(void **state)
+{
+    struct engine_lab *l = *state;
+
+    engine_lab_must(l, "[" LAB_SERVER("web1") ", " LAB_SERVER("web2") ", " LAB_TITLE("x") "]");
+    assert_int_equal(apply_object(l, K_SERVER, "web1"), ERR_OK);
+    assert_string_equal(engine_lab_draft(l), "haproxy haproxy, server web2");
+    assert_non_null(engine_lab_head_object(l, K_SERVER, "web1"));
+    assert_null(engine_lab_head_object(l, K_SERVER, "web2"));
+    engine_lab_apply_ends(l, "ok", "ok");
+    assert_string_equal(engine_lab_draft(l), "");
+    assert_non_null(engine_lab_head_object(l, K_SERVER, "web2"));
+}
+
+static void
+an_edit_of_what_was_applied_stands_on_it(void **state)
+{
+    struct engine_lab *l = *state;
+
+    engine_lab_must(l, "[" LAB_SERVER("web1") ", " POOL("app", MEMBER("web1")) "]");
+    assert_int_equal(apply_object(l, K_SERVER, "web1"), ERR_OK);
+    engine_lab_must(
+        l, "[{'op': 'merge', 'kind': 'server', 'name': 'web1', 'body': {'port': 81}}]");
+    assert_int_equal(apply_object(l, K_POOL, "app"), ERR_OK);
+    assert_string_equal(engine_lab_draft(l), "server web1");
+    engine_lab_apply_ends(l, "ok", "ok");
+    assert_int_equal(engine_lab_rev(l), 4);
+}
+
+static void
+what_the_chosen_needs_of_the_rest_is_named(void **state)
+{
+    struct engine_lab *l = *state;
+
+    engine_lab_must(l, "[" LAB_SERVER("web1") ", " POOL("app", MEMBER("web1")) "]");
+    assert_int_equal(apply_object(l, K_POOL, "app"), ERR_INVALID);
+    refused_naming(l, "\"web1\"", "needs_draft");
+    assert_string_equal(l->problems.items[0].pointer, "/members/0/server");
+    assert_string_equal(engine_lab_draft(l), "pool app, server web1");
+}
+
+static void
+who_still_uses_what_was_chosen_to_go_is_named(void **state)
+{
+    struct engine_lab *l = *state;
+
+    engine_lab_must(l, "[" LAB_SERVER("web1") ", " POOL("app", MEMBER("web1")) "]");
+    engine_lab_apply_ends(l, "ok", "ok");
+    engine_lab_must(
+        l, "[{'op': 'merge', 'kind': 'pool', 'name': 'app', 'body': {'members': []}}, "
+           "{'op': 'delete', 'kind': 'server', 'name': 'web1'}]");
+    assert_int_equal(apply_object(l, K_SERVER, "web1"), ERR_INVALID);
+    assert_string_equal(l->problems.items[0].code, "needs_draft");
+    assert_string_equal(l->problems.items[0].name, "app");
+    assert_int_equal(apply_object(l, K_POOL, "app"), ERR_OK);
+    assert_int_equal(apply_object(l, K_SERVER, "web1"), ERR_OK);
+    assert_string_equal(engine_lab_draft(l), "");
+}
+
+static void
+a_name_that_is_not_free_yet_is_named(void **state)
+{
+    struct engine_lab *l = *state;
+
+    engine_lab_must(l, "[" LAB_SERVER("web1") "]");
+    engine_lab_apply_ends(l, "ok", "ok");
+    engine_lab_must(
+        l, "[{'op': 'merge', 'kind': 'server', 'name': 'web1', 'body': {'name': 'old'}}]");
+    engine_lab_must(l, "[" LAB_SERVER("web1") "]");
+    assert_int_equal(apply_object(l, K_SERVER, "web1"), ERR_INVALID);
+    assert_string_equal(l->problems.items[0].code, "needs_draft");
+    assert_int_equal(apply_object(l, K_SERVER, "old"), ERR_OK);
+    assert_int_equal(apply_object(l, K_SERVER, "web1"), ERR_OK);
+}
+
+static void
+what_the_draft_does_not_hold_is_refused_by_its_pointer(void **state)
+{
+    static const char *const authors[] = {"admin maria", "admin nobody"};
+    struct engine_lab *l = *state;
+    struct apply_object object = {K_POOL, "absent"};
+    struct apply_only only = {&object, 1, authors, 2};
+    json_t *task = NULL;
+
+    engine_lab_must(l, "[" LAB_SERVER("web1") "]");
+    assert_int_equal(apply_only(l, &only, &task), ERR_INVALID);
+    assert_int_equal(l->problems.errors, 2);
+    assert_string_equal(l->problems.items[0].pointer, "/only/objects/0");
+    assert_string_equal(l->problems.items[1].pointer, "/only/authors/1");
+}
+
+static void
+changes_can_be_chosen_by_their_author(void **state)
+{
+    static const char *const authors[] = {"admin maria"};
+    static const struct actor other = {"key deploy"};
+    struct apply_only only = {NULL, 0, authors, 1};
+    struct engine_lab *l = *state;
+    struct change_set set;
+    json_t *task = NULL;
+
+    engine_lab_must(l, "[" LAB_SERVER("web1") "]");
+    problems_init(&l->problems, l->arena);
+    change_set_init(&set);
+    assert_int_equal(
+        change_set_add(
+            &set,
+            (struct change){
+                .op = CHANGE_CREATE,
+                .kind = K_POOL,
+                .body = json_pack("{s:s}", "name", "theirs")},
+            &l->error),
+        ERR_OK);
+    assert_int_equal(edit_draft(l->en, &set, &other, &l->problems, &l->error), ERR_OK);
+    change_set_fini(&set);
+    assert_int_equal(apply_only(l, &only, &task), ERR_OK);
+    engine_lab_ended(task, "ok", "commit", "ok");
+    json_decref(task);
+    assert_string_equal(engine_lab_draft(l), "pool theirs");
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            the_chosen_change_is_applied_and_the_rest_stays, lab_open, lab_close),
+        cmocka_unit_test_setup_teardown(
+            an_edit_of_what_was_applied_stands_on_it, lab_open, lab_close),
+        cmocka_unit_test_setup_teardown(
+            what_the_chosen_needs_of_the_rest_is_named, lab_open, lab_close),
+        cmocka_unit_test_setup_teardown(
+            who_still_uses_what_was_chosen_to_go_is_named, lab_open, lab_close),
+        cmocka_unit_test_setup_teardown(
+            a_name_that_is_not_free_yet_is_named, lab_open, lab_close),
+        cmocka_unit_test_setup_teardown(
+            what_the_draft_does_not_hold_is_refused_by_its_pointer, lab_open, lab_close),
+        cmocka_unit_test_setup_teardown(
+            changes_can_be_chosen_by_their_author, lab_open, lab_close),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
