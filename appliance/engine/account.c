@@ -355,9 +355,42 @@ key_hash(const char *key, char out[SHA256_HEX + 1])
     hash_hex(&hash, out);
 }
 
+static void
+collect_pool(void *ctx, enum kind kind, const char *id, const char *pointer)
+{
+    const char ***next = ctx;
+
+    (void)pointer;
+    if (kind == K_POOL) {
+        *(*next)++ = id;
+    }
+}
+
+static void
+read_grant(const struct object *o, struct arena *a, struct key_grant *ret)
+{
+    const char **pools = NULL;
+    size_t count = object_value(o, F_AUTOMATION_KEY_POOLS)->count;
+    const char **next;
+
+    *ret = (struct key_grant){
+        .name = arena_strdup(a, o->name.s), .scope = object_int(o, F_AUTOMATION_KEY_SCOPE)};
+    if (ret->scope != V_AUTOMATION_KEY_SCOPE_OPERATE || count == 0) {
+        return;
+    }
+    pools = arena_alloc(a, count * sizeof *pools);
+    next = pools;
+    object_each_ref(o, collect_pool, &next);
+    for (size_t i = 0; i < count; i++) {
+        pools[i] = arena_strdup(a, pools[i]);
+    }
+    ret->pools = pools;
+    ret->pool_count = count;
+}
+
 err_t
 account_key(
-    struct engine *en, const char *key, struct arena *a, const char **ret_name, struct error *e)
+    struct engine *en, const char *key, struct arena *a, struct key_grant *ret, struct error *e)
 {
     CLEANUP(view_cleanup) struct view *v = NULL;
     const struct object *const *items;
@@ -375,11 +408,71 @@ account_key(
         struct text stored = object_text(items[i], F_AUTOMATION_KEY_KEY_HASH);
 
         if (stored.len == SHA256_HEX && crypt_equal(stored.s, wanted, SHA256_HEX)) {
-            *ret_name = arena_strdup(a, items[i]->name.s);
+            read_grant(items[i], a, ret);
             return ERR_OK;
         }
     }
     return error_set(e, ERR_DENIED, "this automation key is not known");
+}
+
+static bool
+has_pool(const struct key_grant *grant, const char *id)
+{
+    for (size_t i = 0; i < grant->pool_count; i++) {
+        if (strcmp(grant->pools[i], id) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+struct finding {
+    enum kind kind;
+    const char *id;
+    bool found;
+};
+
+static void
+find_ref(void *ctx, enum kind kind, const char *id, const char *pointer)
+{
+    struct finding *f = ctx;
+
+    (void)pointer;
+    f->found = f->found || (kind == f->kind && strcmp(id, f->id) == 0);
+}
+
+static bool
+reaches_server(const struct key_grant *grant, const struct view *v, const char *server)
+{
+    const struct object *const *pools;
+    size_t count = snapshot_kind(v->now.shared, K_POOL, &pools);
+    bool reached = false;
+
+    for (size_t i = 0; i < count; i++) {
+        struct finding f = {.kind = K_SERVER, .id = server};
+
+        object_each_ref(pools[i], find_ref, &f);
+        if (f.found && !has_pool(grant, pools[i]->id)) {
+            return false;
+        }
+        reached = reached || f.found;
+    }
+    return reached;
+}
+
+bool
+account_reaches(const struct key_grant *grant, const struct view *v, const struct object *o)
+{
+    if (grant->pool_count == 0) {
+        return true;
+    }
+    if (o->kind == K_SERVER) {
+        return reaches_server(grant, v, o->id);
+    }
+    if (o->kind == K_SERVICE) {
+        return has_pool(grant, object_text(o, F_SERVICE_POOL).s);
+    }
+    return o->kind == K_POOL && has_pool(grant, o->id);
 }
 
 struct key_call {

@@ -40,11 +40,23 @@ account_session(struct engine *en, const char *token, struct session *ret, struc
 bool account_session_alive(struct engine *en, const char *token);
 MUST_USE err_t account_logout(struct engine *en, const char *token, struct error *e);
 
-/* An automation key as sent ("lsk_<43 base64url characters>"): *ret_name in the arena.
- * ERR_DENIED. Any thread. Compares hashes only. */
+/* What an automation key allows; in the arena of account_key. */
+struct key_grant {
+    const char *name;
+    int64_t scope;            /* V_AUTOMATION_KEY_SCOPE_* */
+    const char *const *pools; /* ids; none: no limit. Of V_AUTOMATION_KEY_SCOPE_OPERATE only */
+    size_t pool_count;
+};
+
+/* An automation key as sent ("lsk_<43 base64url characters>"). ERR_DENIED. Any thread. Compares
+ * hashes only. */
 MUST_USE err_t account_key(
-    struct engine *en, const char *key, struct arena *a, const char **ret_name,
+    struct engine *en, const char *key, struct arena *a, struct key_grant *ret,
     struct error *e);
+/* Whether the grant reaches the object that a switch is about: a server that is in no pool but
+ * those of the grant (and in one of them), one of these pools, or a service of one. */
+bool
+account_reaches(const struct key_grant *grant, const struct view *v, const struct object *o);
 /* Makes a key: its hash goes into the automation_key object by a direct edit. The key itself
  * is appended to ret_key, shown once. */
 MUST_USE err_t account_key_create(

@@ -97,6 +97,7 @@ struct engine_status {
     char serving_detail[128]; /* what failed */
     int64_t serving_at_ms;    /* Unix time; 0 = never */
     int64_t seen_at_ms;       /* of up, running */
+    int64_t measured_mono_ms; /* of all three; monotonic */
     char reason[200];         /* why not started, last failure of reconcile, or "" */
     int64_t old_workers;
     struct engine_waiting waiting;

@@ -94,6 +94,7 @@ look_at_serving(struct engine *en, struct engine_status *s)
     err_t code = serving_probe(en, &error);
 
     s->serving = code == ERR_OK ? FACT_YES : FACT_NO;
+    s->measured_mono_ms = clock_mono_ms(&clock_system);
     s->serving_at_ms = clock_wall_ms(en->config->clock);
     foreign_text_copy(
         s->serving_detail, sizeof s->serving_detail, code == ERR_OK ? "" : error.msg);
@@ -201,9 +202,9 @@ watcher_look(struct engine *en)
 
     lock_take(&en->look_lock);
     engine_get_status(en, &s);
+    look_at_old_workers(en, &s); /* may wait for the helper, which makes no fact older */
     look_at_worker(en, &s, &info);
     look_at_serving(en, &s);
-    look_at_old_workers(en, &s);
     look_up(en, &s);
     lock_take(&en->lock);
     /* These are not measured here. */

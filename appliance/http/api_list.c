@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "http/filter.h"
 #include "http/reply.h"
 #include "routes_gen.h"
 
@@ -11,34 +12,6 @@
 /* A page ends early when it is large: objects may have up to 1 MiB. */
 #define PAGE_BYTES ((size_t)4 << 20)
 #define PAGE_MAX   ((size_t)64 << 20)
-
-static char
-lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-/* Names are ASCII. */
-static bool
-contains(const char *name, const char *part)
-{
-    size_t len = strlen(part);
-
-    for (; strlen(name) >= len; name++) {
-        size_t i = 0;
-
-        while (i < len && lower(name[i]) == lower(part[i])) {
-            i++;
-        }
-        if (i == len) {
-            return true;
-        }
-        if (*name == '\0') {
-            break;
-        }
-    }
-    return false;
-}
 
 /* Index of the first object whose name is behind after. */
 static size_t
@@ -69,18 +42,17 @@ put_object(struct buf *out, const struct object *o, const struct object_refs *re
 
 /* Name of the last object that was written when there are more, or NULL. */
 static const char *
-put_page(struct request *r, int64_t limit, struct buf *out)
+put_page(struct request *r, const struct filter *filter, int64_t limit, struct buf *out)
 {
     const struct view *v = request_view(r);
     struct object_refs refs = snapshot_refs(&v->draft);
     const char *after = request_param(r, "after");
-    const char *q = request_param(r, "q");
     const struct object *const *items = NULL;
     size_t count = snapshot_kind(snapshot_of(&v->draft, r->hit.kind), r->hit.kind, &items);
     const char *last = NULL;
 
     for (size_t i = after != NULL ? first_after(items, count, after) : 0; i < count; i++) {
-        if (q != NULL && !contains(items[i]->name.s, q)) {
+        if (!filter_fits(filter, items[i])) {
             continue;
         }
         if (limit == 0 || out->len > PAGE_BYTES) {
@@ -97,17 +69,19 @@ put_page(struct request *r, int64_t limit, struct buf *out)
 void
 http_object_list(struct request *r)
 {
+    struct object_refs refs = snapshot_refs(&request_view(r)->draft);
     int64_t limit = LIMIT_DEFAULT;
+    struct filter filter;
     const char *next;
     struct buf out;
     struct error e;
 
-    if (!request_number(r, "limit", 1, LIMIT_MAX, &limit)) {
+    if (!request_number(r, "limit", 1, LIMIT_MAX, &limit) || !filter_read(r, &refs, &filter)) {
         return;
     }
     buf_init(&out, PAGE_MAX);
     buf_puts(&out, "{\"items\":[");
-    next = put_page(r, limit, &out);
+    next = put_page(r, &filter, limit, &out);
     buf_puts(&out, "],\"next\":");
     if (next != NULL) {
         json_auto_t *name = json_string(next);

@@ -80,14 +80,33 @@ http_setup_create(struct request *r)
 }
 
 static json_t *
-session_json(const struct request *r, const struct session *s)
+pools_json(struct request *r)
 {
+    const struct view *v = request_view(r);
+    json_t *names = json_array();
+
+    for (size_t i = 0; i < r->grant.pool_count; i++) {
+        const struct object *pool = snapshot_by_id(v->now.shared, K_POOL, r->grant.pools[i]);
+
+        if (pool != NULL) {
+            (void)json_array_append_new(names, json_string(pool->name.s));
+        }
+    }
+    return names;
+}
+
+static json_t *
+session_json(struct request *r, const struct session *s)
+{
+    const struct schema_field *scope =
+        &schema_kind(K_AUTOMATION_KEY)->fields[F_AUTOMATION_KEY_SCOPE];
     bool admin = s != NULL;
+    int64_t value = admin ? V_AUTOMATION_KEY_SCOPE_FULL : r->grant.scope;
 
     return json_pack(
-        "{s:o, s:o, s:o}", "admin", admin ? json_string(s->admin) : json_null(), "key",
-        admin ? json_null() : json_string(r->key_name), "csrf",
-        admin ? json_string(s->csrf) : json_null());
+        "{s:o, s:o, s:s, s:o, s:o}", "admin", admin ? json_string(s->admin) : json_null(),
+        "key", admin ? json_null() : json_string(r->grant.name), "scope", scope->values[value],
+        "pools", pools_json(r), "csrf", admin ? json_string(s->csrf) : json_null());
 }
 
 void

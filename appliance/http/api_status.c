@@ -5,51 +5,55 @@
 #include "engine/edit.h"
 #include "engine/lock.h"
 #include "http/api.h"
-#include "http/cache.h"
 #include "http/reply.h"
 #include "routes_gen.h"
 #include "version_gen.h"
 
+#define WORD_BYTES 16
+
+/* One word, for programs that look at nothing else. */
+static void
+reply_word(struct request *r, bool yes, const char *word)
+{
+    struct buf text;
+
+    buf_init(&text, WORD_BYTES);
+    buf_puts(&text, word);
+    reply_text(r, yes ? 200 : 503, "text/plain", &text);
+    buf_fini(&text);
+}
+
+/* What was seen counts for two rounds and the time that one look may take. */
+static bool
+is_healthy(const struct request *r, const struct engine_status *s)
+{
+    const struct tunables *t = r->http->config.tunables;
+    int64_t age_ms = clock_mono_ms(&clock_system) - s->measured_mono_ms;
+
+    return s->up == FACT_YES && s->serving == FACT_YES &&
+           age_ms <= 2 * t->status_round_ms + t->socket_ms;
+}
+
 void
 http_health_get(struct request *r)
 {
-    if (!cache_answer(r, NULL)) {
-        reply_json(r, 200, json_pack("{s:s}", "status", "ok"));
-        cache_keep(r, NULL);
-    }
-}
+    struct engine_status s;
+    bool yes;
 
-/* NULL: fit to serve. */
-static const char *
-not_ready(const struct engine_status *s)
-{
-    if (!s->started) {
-        return s->reason[0] != '\0' ? s->reason : "the node is starting";
-    }
-    if (s->up != FACT_YES) {
-        return "HAProxy does not answer on its admin socket";
-    }
-    if (s->serving != FACT_YES) {
-        return s->serving_detail[0] != '\0' ? s->serving_detail
-                                            : "no request to HAProxy was answered yet";
-    }
-    return NULL;
+    engine_get_status(r->http->config.engine, &s);
+    yes = is_healthy(r, &s);
+    reply_word(r, yes, yes ? "up\n" : "down\n");
 }
 
 void
 http_ready_get(struct request *r)
 {
     struct engine_status s;
-    const char *reason;
+    bool yes;
 
     engine_get_status(r->http->config.engine, &s);
-    reason = not_ready(&s);
-    if (reason == NULL) {
-        reply_json(r, 200, json_pack("{s:b}", "ready", 1));
-    } else {
-        reply_problem(r, 503, error_name(ERR_UNAVAILABLE), "%s", reason);
-        reply_retry_after(r, REPLY_BUSY_S);
-    }
+    yes = s.started && is_healthy(r, &s);
+    reply_word(r, yes, yes ? "ready\n" : "starting\n");
 }
 
 static const char *

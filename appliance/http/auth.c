@@ -11,7 +11,7 @@
 #define COOKIE_PREFIX    "lockstep_session_"
 #define COOKIE_HEX       8
 #define CREDENTIAL_BYTES 128
-#define KEY_ARENA_BYTES  4096
+#define KEY_ARENA_BYTES  65536 /* a key names up to 1000 pools */
 
 void
 auth_name_cookie(struct http *h)
@@ -55,11 +55,11 @@ auth_still_good(const struct request *r)
     struct engine *en = r->http->config.engine;
     /* Not that of the request: a stream asks again and again. */
     CLEANUP(arena_cleanup) struct arena *arena = NULL;
-    const char *name;
+    struct key_grant grant;
 
     if (r->caller == CALLER_KEY) {
         arena = arena_new(KEY_ARENA_BYTES);
-        return account_key(en, r->credential, arena, &name, NULL) == ERR_OK;
+        return account_key(en, r->credential, arena, &grant, NULL) == ERR_OK;
     }
     return account_session_alive(en, r->credential);
 }
@@ -70,7 +70,7 @@ known(struct request *r)
     struct engine *en = r->http->config.engine;
 
     if (r->caller == CALLER_KEY) {
-        return account_key(en, r->credential, r->arena, &r->key_name, NULL) == ERR_OK;
+        return account_key(en, r->credential, r->arena, &r->grant, NULL) == ERR_OK;
     }
     return account_session(en, r->credential, &r->session, NULL) == ERR_OK;
 }
@@ -108,7 +108,7 @@ identify(struct request *r)
         return false;
     }
     r->actor.name = r->caller == CALLER_KEY
-                        ? arena_printf(r->arena, "key %s", r->key_name)
+                        ? arena_printf(r->arena, "key %s", r->grant.name)
                         : arena_printf(r->arena, "admin %s", r->session.admin);
     return true;
 }
@@ -124,6 +124,60 @@ csrf_fits(const struct request *r)
            crypt_equal(sent, wanted, strlen(wanted));
 }
 
+static enum permission
+permission_of(const struct request *r)
+{
+    enum permission p = r->route->permission;
+    bool managed = r->route->family != ROUTE_PLAIN && schema_kind(r->hit.kind)->manage;
+
+    return p == PERMISSION_EDIT && managed ? PERMISSION_MANAGE : p;
+}
+
+/* What a switch is about: the object of the path "/api/v1/<plural>/{name}...". */
+static const struct object *
+switched(struct request *r)
+{
+    enum kind kind;
+
+    if (r->route->segment_count < 4 || !schema_kind_by_plural(r->route->segments[2], &kind) ||
+        strcmp(r->route->segments[3], "{name}") != 0) {
+        return NULL;
+    }
+    return snapshot_by_name(
+        snapshot_of(&request_view(r)->now, kind), kind, request_segment(r, "{name}"));
+}
+
+static bool
+allowed(struct request *r)
+{
+    static const enum permission most[] = {
+        [V_AUTOMATION_KEY_SCOPE_READ] = PERMISSION_SIGNED_IN,
+        [V_AUTOMATION_KEY_SCOPE_OPERATE] = PERMISSION_OPERATE,
+        [V_AUTOMATION_KEY_SCOPE_WRITE] = PERMISSION_EDIT,
+        [V_AUTOMATION_KEY_SCOPE_FULL] = PERMISSION_MANAGE,
+    };
+    enum permission needed = permission_of(r);
+
+    if (needed > most[r->grant.scope]) {
+        reply_problem(
+            r, 403, "scope", "the scope of this automation key does not allow this call");
+        return false;
+    }
+    if (needed == PERMISSION_OPERATE && r->grant.pool_count > 0) {
+        const struct object *o = switched(r);
+        bool reached = o != NULL && account_reaches(&r->grant, request_view(r), o);
+
+        request_drop_view(r);
+        if (!reached) {
+            reply_problem(
+                r, 403, "scope",
+                "this automation key is bound to pools that this is no part of");
+            return false;
+        }
+    }
+    return true;
+}
+
 bool
 auth_check(struct request *r)
 {
@@ -136,12 +190,17 @@ auth_check(struct request *r)
         }
         return true;
     case PERMISSION_SIGNED_IN:
-    case PERMISSION_EDIT: break;
+    case PERMISSION_OPERATE:
+    case PERMISSION_EDIT:
+    case PERMISSION_MANAGE: break;
     }
     if (!identify(r)) {
         return false;
     }
-    if (r->caller == CALLER_ADMIN && r->route->method != METHOD_GET && !csrf_fits(r)) {
+    if (r->caller == CALLER_KEY) {
+        return allowed(r);
+    }
+    if (r->route->method != METHOD_GET && !csrf_fits(r)) {
         reply_problem(
             r, 403, "csrf", "the header Lockstep-CSRF is missing or not that of the session");
         return false;

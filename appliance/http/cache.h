@@ -11,7 +11,7 @@
 
 void cache_init(struct cache *c);
 void cache_fini(struct cache *c);
-/* Answers r when the answer about that object (NULL: about none) of r's view is known. */
+/* Answers r when the answer about that object of r's view is known. */
 bool cache_answer(struct request *r, const struct object *about);
 /* Keeps the answer that was just made for those to come. */
 void cache_keep(struct request *r, const struct object *about);

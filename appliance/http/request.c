@@ -97,6 +97,15 @@ find_route(struct request *r, const char *method)
 }
 
 static bool
+is_filter(const struct request *r, const char *name)
+{
+    const struct schema_kind *k = schema_kind(r->hit.kind);
+    int i = schema_field_index(k->fields, k->field_count, name);
+
+    return i >= 0 && k->fields[i].type != FT_RECORD && !k->fields[i].secret;
+}
+
+static bool
 check_query(struct request *r)
 {
     for (size_t i = 0; i < r->target.param_count; i++) {
@@ -105,7 +114,7 @@ check_query(struct request *r)
         while (*known != NULL && strcmp(*known, r->target.params[i].name) != 0) {
             known++;
         }
-        if (*known == NULL) {
+        if (*known == NULL && !(r->route->filters && is_filter(r, r->target.params[i].name))) {
             reply_problem(
                 r, 400, "unknown_parameter", "this call has no query parameter \"%s\"",
                 r->target.params[i].name);
@@ -280,8 +289,8 @@ request_param(const struct request *r, const char *name)
     return target_param(&r->target, name);
 }
 
-static void
-refuse_param(struct request *r, const char *name, const char *message)
+void
+request_refuse_param(struct request *r, const char *name, const char *message)
 {
     struct problem where = {.pointer = arena_printf(r->arena, "/%s", name)};
 
@@ -297,7 +306,7 @@ request_flag(struct request *r, const char *name, bool *ret)
     const char *value = request_param(r, name);
 
     if (value != NULL && strcmp(value, "0") != 0 && strcmp(value, "1") != 0) {
-        refuse_param(r, name, "0 or 1");
+        request_refuse_param(r, name, "0 or 1");
         return false;
     }
     *ret = value != NULL && value[0] == '1';
@@ -318,7 +327,7 @@ request_number(struct request *r, const char *name, int64_t min, int64_t max, in
         n = n * 10 + (value[i] - '0');
     }
     if (digits == 0 || digits > 16 || value[digits] != '\0' || n < min || n > max) {
-        refuse_param(
+        request_refuse_param(
             r, name,
             arena_printf(
                 r->arena, "a number from %lld to %lld", (long long)min, (long long)max));

@@ -41,7 +41,7 @@ struct request {
     enum request_caller caller;
     char *credential;       /* the cookie's value or the key; wiped at the end */
     struct session session; /* CALLER_ADMIN */
-    const char *key_name;   /* CALLER_KEY */
+    struct key_grant grant; /* CALLER_KEY */
     struct actor actor;
 
     struct buf body;
@@ -94,6 +94,8 @@ const char *request_segment(const struct request *r, const char *name);
 const char *request_param(const struct request *r, const char *name); /* NULL: not given */
 /* Parameters that are 0 or 1, absent: false. False result: refused. */
 bool request_flag(struct request *r, const char *name, bool *ret);
+/* Answers 422 because of a parameter, which must be "message". */
+void request_refuse_param(struct request *r, const char *name, const char *message);
 /* A number without sign; absent: *ret stays. False: refused. */
 bool
 request_number(struct request *r, const char *name, int64_t min, int64_t max, int64_t *ret);

@@ -19,8 +19,16 @@ enum route_family {
     ROUTE_SINGLETON,  /* the plural of a singleton */
 };
 
-/* Who may call. SETUP: anybody, as long as the node has no administrator. */
-enum permission { PERMISSION_NONE, PERMISSION_SIGNED_IN, PERMISSION_EDIT, PERMISSION_SETUP };
+/* Who may call. SETUP: anybody, as long as the node has no administrator. From SIGNED_IN on
+ * each needs more than the one before; EDIT means MANAGE for kinds that say so. */
+enum permission {
+    PERMISSION_NONE,
+    PERMISSION_SETUP,
+    PERMISSION_SIGNED_IN,
+    PERMISSION_OPERATE,
+    PERMISSION_EDIT,
+    PERMISSION_MANAGE,
+};
 
 /* Where the handler is called: on the thread of the connection (it must not block), on the
  * engine's thread, on the worker pool. */
@@ -40,6 +48,7 @@ struct route {
     route_fn handler;
     bool body_optional; /* no body means {} */
     bool merge;         /* application/merge-patch+json beside application/json */
+    bool filters;       /* the fields of the kind are query parameters, too */
     bool if_match;      /* 428 without the header If-Match */
 };
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/change.h"
 #include "model/change_parts.h"
 #include "model/object_build.h"
+
+#define POINTER_BYTES 80
 
 /* ---- bodies ---- */
 
@@ -67,6 +70,7 @@ shape_body(struct apply *a, size_t i, const struct object_refs *refs)
     } else {
         json_decref(t->body);
         t->body = TAKE(given);
+        t->replaced = op->op == CHANGE_REPLACE;
     }
     if (json_object_get(t->body, "name") == NULL && t->name != NULL) {
         json_object_set_new(t->body, "name", json_string(t->name));
@@ -116,6 +120,29 @@ note_upload(struct target *t)
     t->object = upload;
 }
 
+/* What only an explicit word may undo is not undone by leaving it out. */
+static void
+check_protective(struct apply *a, const struct target *t)
+{
+    const struct schema_kind *k = schema_kind(t->kind);
+
+    for (uint32_t i = 0; t->replaced && t->base != NULL && i < k->field_count; i++) {
+        const struct schema_field *f = &k->fields[i];
+        char pointer[POINTER_BYTES];
+        struct problem where = {.kind = k->name, .name = t->name, .pointer = pointer};
+
+        (void)snprintf(pointer, sizeof pointer, "/%s", f->name);
+        if (f->protective && json_object_get(t->body, f->name) == NULL &&
+            !value_equal(f, &t->base->fields[i], &t->object->fields[i])) {
+            problems_add(
+                a->p, SEVERITY_ERROR, "left_out", &where,
+                "%s is set, and leaving it out would undo that: send the value that it shall "
+                "have.",
+                f->label);
+        }
+    }
+}
+
 static void
 parse_targets(struct apply *a)
 {
@@ -131,6 +158,9 @@ parse_targets(struct apply *a)
 
         if (!t->deleted) {
             t->object = object_parse(t->kind, t->id, t->body, t->base, &refs, a->p);
+            if (t->object != NULL) {
+                check_protective(a, t);
+            }
             add_product(a, t);
             note_upload(t);
         }

@@ -14,6 +14,7 @@ struct target {
     const char *name;          /* afterwards; borrowed; NULL when the body has none */
     size_t op;                 /* the last operation on it */
     bool deleted;
+    bool replaced;         /* an operation gave the whole object */
     json_t *body;          /* what object_parse gets */
     json_t *product;       /* read-only fields by the product, or NULL */
     bool by_product;       /* an operation of the product is among its own */

@@ -36,6 +36,7 @@ struct schema_field {
     bool secret;              /* never leaves through the API */
     bool read_only;           /* set by the product, refused from callers */
     int since;                /* SCHEMA_VERSION that brought it */
+    bool protective;          /* its default protects nothing: no PUT may just leave it out */
     unsigned effect;
     int64_t min, max; /* FT_INT: value; FT_TEXT: length in bytes */
     uint32_t min_items, max_items;
@@ -61,6 +62,7 @@ struct schema_kind {
     bool singleton; /* id and name are the kind's name; always there */
     bool direct;    /* an edit commits at once instead of going to the draft */
     bool has_secret;
+    bool manage;                       /* who may only edit may not change it */
     const struct schema_field *fields; /* field 0 is always "name" (FT_TEXT) */
     uint32_t field_count;
 };

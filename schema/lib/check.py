@@ -14,9 +14,12 @@ INT_LIMIT = 2 ** 53 - 1
 
 KIND_KEYS = {"kind": str, "plural": str, "title": str, "scope": str, "singleton": bool,
              "direct": bool, "unique": list, "help": str, "fields": list}
+KIND_OPTIONS = {"permission": str}
+KIND_PERMISSIONS = ("edit", "manage")
+LIST_WORDS = ("limit", "after", "q")  # query parameters of a list that are no fields
 FIELD_KEYS = {"name": str, "type": str, "label": str, "help": str, "effect": str}
 FIELD_OPTIONS = {"list": bool, "ordered": bool, "required": bool, "nullable": bool,
-                 "secret": bool, "read_only": bool, "default": object, "min_items": int,
+                 "secret": bool, "read_only": bool, "protective": bool, "default": object, "min_items": int,
                  "max_items": int, "when": dict, "unit": str, "group": str, "order": int,
                  "examples": list, "widget": str, "advanced": bool, "haproxy": str,
                  "since": int, "error": str}
@@ -263,6 +266,10 @@ def check_field(source, field, before, inside):
         yield "records stand in lists, and not within records"
     if inside and (field.get("list") or field.get("secret") or field.get("read_only")):
         yield "a list, secret or read_only field inside a record"
+    if field.get("protective") and (inside or "default" not in field or field.get("read_only")):
+        yield "a protective field stands in no record and has a default that callers may change"
+    if not inside and field["name"] in LIST_WORDS:
+        yield "lists have a query parameter of that name"
     if not inside and "group" not in field:
         yield "\"group\" is missing"
 
@@ -283,7 +290,7 @@ def check_table(source, fields, path):
 
 
 def check_kind(source, kind):
-    findings = list(check_keys(kind, KIND_KEYS, {}))
+    findings = list(check_keys(kind, KIND_KEYS, KIND_OPTIONS))
     if findings:
         yield from (("", reason) for reason in findings)
         return
@@ -291,6 +298,8 @@ def check_kind(source, kind):
         yield "", "kind and plural are lower case with single underscores"
     if kind["scope"] not in ("shared", "local"):
         yield "", "unknown scope \"%s\"" % kind["scope"]
+    if kind.get("permission", "edit") not in KIND_PERMISSIONS:
+        yield "", "unknown permission \"%s\"" % kind["permission"]
     if kind["singleton"] != (kind["plural"] == kind["kind"]):
         yield "", "a singleton's plural is its kind, and no other's is"
     if not is_sentence(kind["help"]):

@@ -6,7 +6,7 @@ import re
 from lib import check, names
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-PERMISSIONS = ("none", "signed_in", "edit", "setup")
+PERMISSIONS = ("none", "setup", "signed_in", "operate", "edit", "manage")
 RUNS = ("inline", "engine", "worker")
 FAMILIES = {"collection": "{kind}", "singleton": "{singleton}"}
 PATH = re.compile(r"(?:/(?:[a-z0-9_.]+|\{[a-z]+\}))+")
@@ -14,7 +14,7 @@ NEEDED = {"method": str, "path": str, "id": str, "permission": str, "runs": str,
           "summary": str, "help": str, "responses": dict}
 OPTIONAL = {"tag": str, "family": str, "operation": str, "body_max_bytes": int,
             "query": list, "headers": list, "request": str, "request_optional": bool,
-            "merge": bool, "errors": list}
+            "merge": bool, "filters": bool, "errors": list}
 RESPONSE_KEYS = {"schema", "any_of", "type", "headers"}
 COMPONENT_KEYS = {"schemas", "query", "path", "headers", "errors", "answer_headers"}
 
@@ -72,7 +72,8 @@ def check_parts(source, route, known):
     if not route["responses"]:
         yield "no response"
     for status, entry in route["responses"].items():
-        if not re.fullmatch(r"[23][0-9]{2}", status):
+        plain = isinstance(entry, dict) and "type" in entry
+        if not re.fullmatch(r"[23][0-9]{2}", status) and not (plain and status == "503"):
             yield "response %s" % status
         yield from check_response(source, known, entry)
 

@@ -117,7 +117,7 @@ def field_rows(source, prefix, field, fields):
     yield "type", "FT_" + upper(field["type"])
     if field["type"] == "text":
         yield "text_type", "TT_" + upper(field["text_type"])
-    for key in ("list", "ordered", "required", "nullable", "secret", "read_only"):
+    for key in ("list", "ordered", "required", "nullable", "secret", "read_only", "protective"):
         yield key, c_bool(field.get(key))
     yield "since", str(field.get("since", 1))
     yield "effect", EFFECTS[field["effect"]]
@@ -168,6 +168,7 @@ def kind_rows(kind):
     yield "singleton", c_bool(kind["singleton"])
     yield "direct", c_bool(kind["direct"])
     yield "has_secret", c_bool(has_secret)
+    yield "manage", c_bool(kind.get("permission") == "manage")
     yield "fields", "fields_" + kind["kind"]
     yield "field_count", str(len(kind["fields"]))
 

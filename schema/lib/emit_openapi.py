@@ -116,9 +116,9 @@ class Words:
 def error_statuses(route):
     """Every error that a route can answer: its own, and those of what it needs."""
     found = {400, 500, 503, *route.get("errors", ())}
-    if route["permission"] in ("signed_in", "edit"):
+    if route["permission"] not in ("none", "setup"):
         found.add(401)
-        if route["method"] != "GET":
+        if route["method"] != "GET" or route["permission"] != "signed_in":
             found.add(403)
     if route.get("body_max_bytes"):
         found |= {413, 415}
@@ -132,7 +132,7 @@ def error_statuses(route):
 def success(source, words, status, entry):
     if entry is None or isinstance(entry, str):
         entry = {"schema": entry} if entry else {}
-    out = {"description": "Not modified." if status == "304" else "Done."}
+    out = {"description": {"304": "Not modified.", "503": "Not now."}.get(status, "Done.")}
     headers = ["Lockstep-Node", *entry.get("headers", ())]
     out["headers"] = {h: ref("headers", h) for h in headers}
     if "type" in entry:
@@ -145,10 +145,22 @@ def success(source, words, status, entry):
     return out
 
 
+def filter_parameter(field):
+    """Texts are compared in any case; what fits no object is no error, but for other types."""
+    if field["type"] == "enum":
+        schema = {"type": "string", "enum": field["values"]}
+    else:
+        schema = {"type": {"bool": "boolean", "int": "integer"}.get(field["type"], "string")}
+    return {"name": field["name"], "in": "query", "required": False, "schema": schema,
+            "description": "Only objects with this value: %s" % field["label"]}
+
+
 def parameters(words, route):
     path = words.path(route["path"])
     out = [ref("parameters", "path_" + p) for p in names.path_parameters(path)]
     out += [ref("parameters", "query_" + q) for q in route.get("query", ())]
+    if route.get("filters"):
+        out += [filter_parameter(f) for f in names.filter_fields(words.kind)]
     return out + [ref("parameters", "header_" + h) for h in route.get("headers", ())]
 
 
@@ -164,7 +176,7 @@ def operation(source, words, route):
     tag = words.kind["title"] if words.kind else route["tag"]
     out = {"tags": [tag], "operationId": words.text(route.get("operation", route["id"])),
            "summary": words.text(route["summary"]), "description": words.text(route["help"]),
-           "security": security(route)}
+           "security": security(route), "x-permission": names.permission(route, words.kind)}
     listed = parameters(words, route)
     if listed:
         out["parameters"] = listed
@@ -176,6 +188,8 @@ def operation(source, words, route):
     out["responses"] = {status: success(source, words, status, entry)
                         for status, entry in route["responses"].items()}
     for status in error_statuses(route):
+        if str(status) in route["responses"]:
+            continue
         out["responses"][str(status)] = ref("responses", "Error%d" % status)
     return out
 

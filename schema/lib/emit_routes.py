@@ -43,6 +43,7 @@ def rows(route):
     yield "body_max", str(route.get("body_max_bytes", 0))
     yield "body_optional", c_bool(route.get("request_optional"))
     yield "merge", c_bool(route.get("merge"))
+    yield "filters", c_bool(route.get("filters"))
     yield "if_match", c_bool("If-Match" in route.get("headers", ()))
     yield "query", "query_" + route["id"]
     yield "operation", c_string(route["id"])

@@ -103,6 +103,7 @@ def hints_of(source, field, position):
         "x-haproxy": field.get("haproxy"),
         "x-effect": field["effect"],
         "x-secret": field.get("secret"),
+        "x-protective": field.get("protective"),
         "x-since": field.get("since"),
     }
     out = {key: value for key, value in all_hints.items() if value is not None}

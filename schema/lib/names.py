@@ -45,3 +45,15 @@ def path_parameters(path):
 def kinds_of(source, route):
     wanted = route["family"] == "singleton"
     return [k for k in source.kinds if k["singleton"] == wanted]
+
+
+def permission(route, kind):
+    """Who may call the route for a kind (None: a route of no family)."""
+    if route["permission"] == "edit" and kind is not None:
+        return kind.get("permission", "edit")
+    return route["permission"]
+
+
+def filter_fields(kind):
+    """Fields by which a list can be filtered."""
+    return [f for f in kind["fields"] if f["type"] != "record" and not f.get("secret")]

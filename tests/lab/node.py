@@ -100,7 +100,7 @@ class Node:
 
     def answers(self):
         try:
-            return self.api.raw("GET", "/api/v1/health").status == 200
+            return self.api.raw("GET", "/api/v1/setup").status == 200
         except OSError:
             assert self.process.poll() is None, "the node ended:\n" + self.log()[-4000:]
             return False

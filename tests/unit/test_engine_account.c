@@ -417,7 +417,7 @@ static void
 a_key_opens_under_its_name_until_it_is_deleted(void **state)
 {
     struct engine_lab *l = *state;
-    const char *name = NULL;
+    struct key_grant grant;
     const struct object *stored;
     struct buf key;
     char text[128];
@@ -427,18 +427,20 @@ a_key_opens_under_its_name_until_it_is_deleted(void **state)
     assert_memory_equal(key.data, "lsk_", 4);
     stored = engine_lab_head_object(l, K_AUTOMATION_KEY, "deploy");
     assert_null(strstr(stored->canonical, buf_str(&key)));
-    assert_int_equal(account_key(l->en, buf_str(&key), l->arena, &name, &l->error), ERR_OK);
-    assert_string_equal(name, "deploy");
+    assert_int_equal(account_key(l->en, buf_str(&key), l->arena, &grant, &l->error), ERR_OK);
+    assert_string_equal(grant.name, "deploy");
+    assert_int_equal(grant.scope, V_AUTOMATION_KEY_SCOPE_FULL);
     (void)snprintf(text, sizeof text, " %s\r\n", buf_str(&key));
-    assert_int_equal(account_key(l->en, text, l->arena, &name, &l->error), ERR_OK);
+    assert_int_equal(account_key(l->en, text, l->arena, &grant, &l->error), ERR_OK);
     key.data[20] = key.data[20] == 'A' ? 'B' : 'A';
-    assert_int_equal(account_key(l->en, buf_str(&key), l->arena, &name, &l->error), ERR_DENIED);
-    assert_int_equal(account_key(l->en, "lsk_", l->arena, &name, &l->error), ERR_DENIED);
-    assert_int_equal(account_key(l->en, "", l->arena, &name, &l->error), ERR_DENIED);
+    assert_int_equal(
+        account_key(l->en, buf_str(&key), l->arena, &grant, &l->error), ERR_DENIED);
+    assert_int_equal(account_key(l->en, "lsk_", l->arena, &grant, &l->error), ERR_DENIED);
+    assert_int_equal(account_key(l->en, "", l->arena, &grant, &l->error), ERR_DENIED);
     assert_int_equal(
         engine_lab_edit(l, "[{'op': 'delete', 'kind': 'automation_key', 'name': 'deploy'}]"),
         ERR_OK);
-    assert_int_equal(account_key(l->en, text, l->arena, &name, &l->error), ERR_DENIED);
+    assert_int_equal(account_key(l->en, text, l->arena, &grant, &l->error), ERR_DENIED);
     buf_fini(&key);
 }
 
@@ -462,7 +464,7 @@ static void
 a_key_without_a_hash_opens_nothing(void **state)
 {
     struct engine_lab *l = *state;
-    const char *name = NULL;
+    struct key_grant grant;
 
     assert_int_equal(
         engine_lab_edit(
@@ -470,9 +472,53 @@ a_key_without_a_hash_opens_nothing(void **state)
         ERR_OK);
     assert_int_equal(
         account_key(
-            l->en, "lsk_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", l->arena, &name,
+            l->en, "lsk_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", l->arena, &grant,
             &l->error),
         ERR_DENIED);
+}
+
+static bool
+reaches(struct engine_lab *l, const struct key_grant *grant, enum kind kind, const char *name)
+{
+    CLEANUP(view_cleanup) struct view *v = engine_view(l->en);
+
+    return account_reaches(grant, v, engine_lab_head_object(l, kind, name));
+}
+
+static void
+a_bound_key_reaches_what_is_in_its_pools_alone(void **state)
+{
+    struct engine_lab *l = *state;
+    struct key_grant grant;
+    struct buf key;
+
+    engine_lab_must(
+        l, "[" LAB_SERVER("own") ", " LAB_SERVER("shared") ", " LAB_SERVER("loose") "]");
+    engine_lab_must(
+        l, "[{'op': 'merge', 'kind': 'server', 'name': 'shared', 'body': {'port': 81}}]");
+    engine_lab_must(
+        l, "[{'op': 'create', 'kind': 'pool', 'body': {'name': 'app', 'members': "
+           "[{'server': 'own'}, {'server': 'shared'}]}}, "
+           "{'op': 'create', 'kind': 'pool', 'body': {'name': 'other', 'members': "
+           "[{'server': 'shared'}]}}]");
+    engine_lab_apply_ends(l, "ok", "ok");
+    assert_int_equal(
+        make_key(
+            l,
+            json_pack("{s:s, s:s, s:[s]}", "name", "ops", "scope", "operate", "pools", "app"),
+            &key),
+        ERR_OK);
+    assert_int_equal(account_key(l->en, buf_str(&key), l->arena, &grant, &l->error), ERR_OK);
+    assert_int_equal(grant.scope, V_AUTOMATION_KEY_SCOPE_OPERATE);
+    assert_int_equal(grant.pool_count, 1);
+    assert_true(reaches(l, &grant, K_SERVER, "own"));
+    assert_false(reaches(l, &grant, K_SERVER, "shared"));
+    assert_false(reaches(l, &grant, K_SERVER, "loose"));
+    assert_true(reaches(l, &grant, K_POOL, "app"));
+    assert_false(reaches(l, &grant, K_POOL, "other"));
+    assert_false(reaches(l, &grant, K_HAPROXY, "haproxy"));
+    assert_true(reaches(l, &(struct key_grant){.name = "free"}, K_SERVER, "loose"));
+    buf_fini(&key);
 }
 
 int
@@ -496,6 +542,7 @@ main(void)
         WITH(a_key_opens_under_its_name_until_it_is_deleted),
         WITH(a_key_that_cannot_be_made_is_not_shown),
         WITH(a_key_without_a_hash_opens_nothing),
+        WITH(a_bound_key_reaches_what_is_in_its_pools_alone),
     };
 #undef WITH
 

@@ -64,8 +64,9 @@ shows_secrets_only_as_set_or_not(void **state)
 {
     struct object *o = lab_parse(*state, K_AUTOMATION_KEY, "{'name':'k'}");
     json_auto_t *shown = object_to_json(o, &lab_refs);
-    json_auto_t *want = lab_json("{'id':'" LAB_ID "','kind':'automation_key','name':'k',"
-                                 "'scope':'full','key_hash':{'set':false},'note':''}");
+    json_auto_t *want =
+        lab_json("{'id':'" LAB_ID "','kind':'automation_key','name':'k',"
+                 "'scope':'full','pools':[],'key_hash':{'set':false},'note':''}");
 
     assert_true(json_equal(shown, want));
     assert_string_equal(json_object_iter_key(json_object_iter(shown)), "id");
