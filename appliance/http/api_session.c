@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first administrator, signing in and out. */
+#include <netinet/in.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -115,6 +116,18 @@ http_session_get(struct request *r)
     reply_json(r, 200, session_json(r, r->caller == CALLER_ADMIN ? &r->session : NULL));
 }
 
+/* Whom the throttle counts. Behind this machine's own HAProxy everybody has one address: only
+ * then, and only of the nearest proxy, the word about the client is taken. */
+static const char *
+client_of(const struct request *r, char *out)
+{
+    const char *peer = r->connection->peer;
+    bool local = strncmp(peer, "127.", 4) == 0 || strcmp(peer, "::1") == 0;
+    const char *forwarded = local ? header_forwarded(&r->header, out) : NULL;
+
+    return forwarded != NULL ? forwarded : peer;
+}
+
 static void
 refuse_login(struct request *r, const struct error *e, int64_t retry_s)
 {
@@ -135,7 +148,8 @@ http_session_create(struct request *r)
     static const char *const keys[] = {"name", "password", NULL};
     struct error e = {.code = ERR_OK};
     struct session session;
-    struct account_login login = {.client = r->connection->peer};
+    char forwarded[INET6_ADDRSTRLEN];
+    struct account_login login = {.client = client_of(r, forwarded)};
     const char *texts[2];
     int64_t retry_s = 0;
     struct buf token;

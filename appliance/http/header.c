@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/header.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>
 #include <strings.h>
@@ -52,6 +54,10 @@ header_add(struct header *h, const char *name, const char *value)
         } else {
             h->cookies[h->cookie_count++] = value;
         }
+        return;
+    }
+    if (strcasecmp(name, "X-Forwarded-For") == 0) {
+        h->forwarded_for = value;
         return;
     }
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
@@ -155,6 +161,29 @@ header_cookie(const struct header *h, const char *name, size_t *ret_len)
         }
     }
     return NULL;
+}
+
+const char *
+header_forwarded(const struct header *h, char *out)
+{
+    const char *last = h->forwarded_for != NULL ? strrchr(h->forwarded_for, ',') : NULL;
+    const char *start = last != NULL ? last + 1 : h->forwarded_for;
+    struct in6_addr address;
+    size_t bytes;
+
+    if (start == NULL) {
+        return NULL;
+    }
+    start += strspn(start, " \t");
+    bytes = strcspn(start, " \t");
+    if (bytes >= INET6_ADDRSTRLEN || start[bytes + strspn(start + bytes, " \t")] != '\0') {
+        return NULL;
+    }
+    memcpy(out, start, bytes);
+    out[bytes] = '\0';
+    return inet_pton(AF_INET, out, &address) == 1 || inet_pton(AF_INET6, out, &address) == 1
+               ? out
+               : NULL;
 }
 
 const char *

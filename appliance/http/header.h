@@ -20,7 +20,8 @@ struct header {
     const char *if_match;
     const char *if_none_match;
     const char *last_event_id;
-    const char *cookies[4]; /* field values, each may hold several cookies */
+    const char *forwarded_for; /* X-Forwarded-For; of several fields the last */
+    const char *cookies[4];    /* field values, each may hold several cookies */
     unsigned cookie_count;
     bool bad_name;     /* a field name that is no token */
     const char *twice; /* a field of the above that was sent more than once */
@@ -37,6 +38,9 @@ bool header_is_json(const struct header *h, bool merge);
 
 /* Value of the first cookie of that name, *ret_len bytes; NULL when there is none. */
 const char *header_cookie(const struct header *h, const char *name, size_t *ret_len);
+/* The address that stands last in X-Forwarded-For, which is what the nearest proxy saw: NULL
+ * when there is none, or when it is no address. out: INET6_ADDRSTRLEN bytes. */
+const char *header_forwarded(const struct header *h, char *out);
 /* What follows "Bearer "; NULL when the field is absent or of another scheme. */
 const char *header_bearer(const struct header *h);
 /* Whether the list of If-None-Match holds the tag (or "*"), compared weakly. */

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Who may call what: every route, every kind, every caller."""
+import http.client
 import json
 import os
 import time
@@ -26,6 +27,7 @@ DECIDED = {
             " singleton_merge draft_discard_all draft_discard config_apply config_confirm"
             " changes_create publish_create publish_delete commit_restore",
 }
+OUTSIDE = "192.0.2.50"  # an address of the test that is not of the loopback range
 MANAGED = ("admins", "automation_keys")  # of these, edit means manage
 NEEDS = {name: need for need, names in DECIDED.items() for name in names.split()}
 RANK = {"signed_in": 0, "operate": 1, "edit": 2, "manage": 3}
@@ -191,6 +193,33 @@ class Walk(Case):
         self.assertLess(time.monotonic() - start, 5)
 
 
+    def test_of_clients_behind_the_own_proxy_none_locks_out_another(self):
+        # C148: all of them come from 127.0.0.1.
+        def sign_in(client, password):
+            return Api("127.0.0.1", 8443).raw(
+                "POST", "/api/v1/session", json.dumps({"name": "maria", "password": password}),
+                {"Content-Type": "application/json",
+                 "X-Forwarded-For": "203.0.113.9, " + client}).status
+        seen = [sign_in("198.51.100.1", "wrong wrong wrong") for _ in range(8)]
+        self.assertEqual((seen[0], seen[-1]), (401, 429))
+        self.assertEqual(sign_in("198.51.100.1", node.PASSWORD), 429)
+        self.assertEqual(sign_in("198.51.100.2", node.PASSWORD), 201)
+
+    def test_a_client_from_elsewhere_cannot_say_who_it_is(self):
+        def sign_in(client):
+            connection = http.client.HTTPSConnection(
+                "127.0.0.1", 8443, timeout=20, context=api_module.CONTEXT,
+                source_address=(OUTSIDE, 0))
+            try:
+                connection.request("POST", "/api/v1/session", json.dumps(
+                    {"name": "eve", "password": "wrong wrong wrong"}),
+                    {"Content-Type": "application/json", "X-Forwarded-For": client})
+                return connection.getresponse().status
+            finally:
+                connection.close()
+        self.assertEqual([sign_in("198.51.100.%d" % n) for n in range(8)][-1], 429)
+
+
 class Fresh(Case):
     def test_a_node_without_an_administrator_serves_nothing_but_the_way_in(self):
         with node.Node() as fresh:
@@ -205,5 +234,5 @@ class Fresh(Case):
 
 
 if __name__ == "__main__":
-    node.private_network()
+    node.private_network(OUTSIDE + "/32")
     unittest.main(verbosity=2)

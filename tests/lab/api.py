@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import ssl
+import time
 import urllib.parse
 
 import jsonschema
@@ -65,9 +66,14 @@ def operation_of(method, target):
     return found
 
 
-def checker(schema):
-    whole = dict(schema, components=DOCUMENT["components"])
-    return jsonschema.Draft202012Validator(whole)
+CHECKERS = {}  # making one takes as long as many checks
+
+
+def checker(name, status, schema):
+    if (name, status) not in CHECKERS:
+        whole = dict(schema, components=DOCUMENT["components"])
+        CHECKERS[name, status] = jsonschema.Draft202012Validator(whole)
+    return CHECKERS[name, status]
 
 
 class Answer:
@@ -101,7 +107,8 @@ def check(method, target, answer):
         kind = (answer.headers.get("Content-Type") or "").split(";")[0]
         assert kind in content, "%s: content type %r is not listed" % (name, kind)
         if kind.endswith("json"):
-            errors = sorted(checker(content[kind]["schema"]).iter_errors(answer.json), key=str)
+            validator = checker(name, answer.status, content[kind]["schema"])
+            errors = sorted(validator.iter_errors(answer.json), key=str)
             assert not errors, "%s: %s in %r" % (name, errors[0].message, answer)
     if answer.status < 400:
         HITS.add(name)
@@ -181,6 +188,31 @@ class Api:
         self.cookie = answer.headers["Set-Cookie"].split(";")[0]
         self.csrf = answer.json["csrf"]
         return answer
+
+
+class Kept(Api):
+    """The same over one connection, for thousands of requests: handshakes take most of their
+    time. A pause longer than the server bears opens another one."""
+    PAUSE_S = 5
+
+    def __init__(self, other):
+        super().__init__(other.address, other.port, other.key)
+        self.connection, self.used = None, 0.0
+
+    def raw(self, method, target, body=None, headers=None):
+        if self.connection is None or time.monotonic() - self.used > self.PAUSE_S:
+            self.close()
+            self.connection = self.open()
+        self.connection.request(method, target, body=body, headers=self.headers(headers))
+        response = self.connection.getresponse()
+        answer = Answer(response, response.read())
+        self.used = time.monotonic()
+        return answer
+
+    def close(self):
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
 
 
 def quote(text):

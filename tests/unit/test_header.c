@@ -47,6 +47,44 @@ refused(struct header h, const char *words)
 }
 
 static void
+takes_the_client_from_the_nearest_proxy_only(void **state)
+{
+    static const struct {
+        const char *first, *second, *expected;
+    } cases[] = {
+        {"192.0.2.1", NULL, "192.0.2.1"},
+        {"192.0.2.1, 192.0.2.2", NULL, "192.0.2.2"},
+        {"192.0.2.1,2001:db8::1\t", NULL, "2001:db8::1"},
+        {"192.0.2.1", "192.0.2.3", "192.0.2.3"},
+        {"", NULL, NULL},
+        {"192.0.2.1,", NULL, NULL},
+        {"192.0.2.1 192.0.2.2", NULL, NULL},
+        {"[2001:db8::1]:80", NULL, NULL},
+        {"unknown", NULL, NULL},
+        {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", NULL, NULL},
+    };
+
+    char out[64];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct header h = {.host = "x"};
+        const char *found;
+
+        header_add(&h, "X-Forwarded-For", cases[i].first);
+        if (cases[i].second != NULL) {
+            header_add(&h, "x-forwarded-for", cases[i].second);
+        }
+        found = header_forwarded(&h, out);
+        assert_int_equal(found == NULL, cases[i].expected == NULL);
+        if (found != NULL) {
+            assert_string_equal(found, cases[i].expected);
+        }
+    }
+    assert_null(header_forwarded(&(struct header){.host = "x"}, out));
+}
+
+static void
 reads_fields_without_case(void **state)
 {
     struct header h = fields("CONTENT-type", "a", "lockstep-csrf", "b");
@@ -263,6 +301,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(takes_the_client_from_the_nearest_proxy_only),
         cmocka_unit_test(reads_fields_without_case),
         cmocka_unit_test(a_message_has_one_end),
         cmocka_unit_test(a_message_has_one_host),
