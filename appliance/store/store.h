@@ -88,12 +88,10 @@ MUST_USE err_t store_draft_clear(struct store *s, struct error *e);
 MUST_USE err_t store_commits(
     struct store *s, int64_t before_rev, size_t limit, struct commit **ret, size_t *ret_count,
     struct error *e);
-/* spec: "42", "42@1a2b3c4d", a full commit id. ERR_NOT_FOUND; ERR_CONFLICT when a bare rev
- * is not unique (the message lists the candidates). */
+/* spec: "42", "42@1a2b3c4d", a full commit id. ERR_CONFLICT lists those of a bare rev. */
 MUST_USE err_t
 store_commit_find(struct store *s, const char *spec, struct commit *ret, struct error *e);
-/* Content of a commit. ERR_NOT_FOUND when its bodies are no longer kept: those of the newest
- * 200 are, older ones leave every 64 revisions. */
+/* ERR_NOT_FOUND when its bodies are no longer kept: those of the newest 200 are. */
 MUST_USE err_t store_commit_content(
     struct store *s, const struct hash *id, struct snapshot **ret, struct error *e);
 

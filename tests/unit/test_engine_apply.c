@@ -328,7 +328,7 @@ static void
 verify_does_not_need_the_thread_that_commits(void **state)
 {
     struct engine_lab *l = *state;
-    pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER; /* the thread may come late */
     int64_t checked = 0;
     err_t code;
 
