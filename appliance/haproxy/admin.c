@@ -2,13 +2,17 @@
 #include "haproxy/admin.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/probe.h"
+#include "haproxy/output.h"
 #include "haproxy/span.h"
 
 #define INFO_MAX_BYTES ((size_t)64 << 10) /* 2.6 and 3.0 answer with less than 3 KiB */
+#define DONE_MAX_BYTES ((size_t)4 << 10)  /* an empty line, or a message */
+#define COMMAND_BYTES  ((size_t)1 << 10)
 
 /* Whatever is not printable ASCII in a text that goes into messages and JSON. */
 static void
@@ -120,4 +124,100 @@ admin_info(
         return code;
     }
     return parse_info((struct span){buf_str(&out), out.len}, ret, e);
+}
+
+/* ---- commands ---- */
+
+/* Every answer ends in an empty line, the one of a command without output is nothing else. */
+static bool
+is_whole(const struct buf *out)
+{
+    const char *text = buf_str(out);
+
+    return (out->len == 1 && text[0] == '\n') ||
+           (out->len >= 2 && memcmp(text + out->len - 2, "\n\n", 2) == 0);
+}
+
+err_t
+admin_ask(
+    const char *socket_path, const char *command, int64_t deadline_ms, struct buf *out,
+    struct error *e)
+{
+    CLEANUP(buf_fini) struct buf line;
+    err_t code;
+
+    buf_init(&line, COMMAND_BYTES);
+    buf_printf(&line, "%s\n", command);
+    code = buf_status(&line, e);
+    if (code != ERR_OK) {
+        return code;
+    }
+    code = probe_unix(socket_path, buf_str(&line), line.len, deadline_ms, out, e);
+    if (code == ERR_LIMIT) {
+        return error_set(
+            e, ERR_INVALID, "the answer to \"%s\" is longer than %zu bytes", command, out->max);
+    }
+    if (code == ERR_OK && !is_whole(out)) {
+        code = error_set(e, ERR_INVALID, "the answer to \"%s\" was cut", command);
+    }
+    return code;
+}
+
+static err_t
+expect_nothing(
+    const char *socket_path, const char *command, int64_t deadline_ms, struct error *e)
+{
+    CLEANUP(buf_fini) struct buf out;
+    err_t code;
+
+    buf_init(&out, DONE_MAX_BYTES);
+    code = admin_ask(socket_path, command, deadline_ms, &out, e);
+    if (code != ERR_OK || out.len == 1) {
+        return code;
+    }
+    while (out.len > 0 && out.data[out.len - 1] == '\n') {
+        out.data[--out.len] = '\0';
+    }
+    output_clean(out.data, out.len);
+    return error_set(e, ERR_CONFLICT, "HAProxy answers to \"%s\": %s", command, buf_str(&out));
+}
+
+/* Names end at a space, commands at a semicolon or a newline. */
+static err_t
+check_names(const struct admin_server *at, struct error *e)
+{
+    static const char special[] = " \t\r\n;/\\<#\"'";
+
+    if (at->backend[0] == '\0' || at->server[0] == '\0' ||
+        strpbrk(at->backend, special) != NULL || strpbrk(at->server, special) != NULL) {
+        return error_set(e, ERR_INVALID, "a server's name cannot stand in a command");
+    }
+    return ERR_OK;
+}
+
+err_t
+admin_set_state(
+    const char *socket_path, const struct admin_server *at, const char *state,
+    int64_t deadline_ms, struct error *e)
+{
+    char command[COMMAND_BYTES];
+    err_t code = check_names(at, e);
+
+    (void)snprintf(
+        command, sizeof command, "set server %s/%s state %s", at->backend, at->server, state);
+    return code == ERR_OK ? expect_nothing(socket_path, command, deadline_ms, e) : code;
+}
+
+err_t
+admin_set_weight(
+    const char *socket_path, const struct admin_server *at, int percent, int64_t deadline_ms,
+    struct error *e)
+{
+    char command[COMMAND_BYTES];
+    err_t code = check_names(at, e);
+
+    (void)snprintf(
+        command, sizeof command, "set server %s/%s weight %d%%", at->backend, at->server,
+        percent);
+    return code == ERR_OK ? expect_nothing(socket_path, command, deadline_ms, e) : code;
 }

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/error.h"
+#include "base/buf.h"
 #include "base/running.h"
 
 struct haproxy_info {
@@ -23,5 +23,27 @@ struct haproxy_info {
  * the answer lacks Pid or Description. */
 MUST_USE err_t admin_info(
     const char *socket_path, int64_t deadline_ms, struct haproxy_info *ret, struct error *e);
+
+/* One command, without its newline, on a connection of its own. The whole answer is appended
+ * to out, whose limit is that of the answer. ERR_UNAVAILABLE, ERR_TIMEOUT; ERR_INVALID when
+ * the answer is longer, or does not end in an empty line: then it was cut. */
+MUST_USE err_t admin_ask(
+    const char *socket_path, const char *command, int64_t deadline_ms, struct buf *out,
+    struct error *e);
+
+/* A server in a backend, by their names in the configuration. */
+struct admin_server {
+    const char *backend, *server;
+};
+
+/* "set server B/S state ready|drain|maint", "set server B/S weight N%" (of the configured
+ * weight). Success is an empty line; ERR_CONFLICT with the text that HAProxy gave instead.
+ * ERR_INVALID as above, and when a name cannot stand in a command. */
+MUST_USE err_t admin_set_state(
+    const char *socket_path, const struct admin_server *at, const char *state,
+    int64_t deadline_ms, struct error *e);
+MUST_USE err_t admin_set_weight(
+    const char *socket_path, const struct admin_server *at, int percent, int64_t deadline_ms,
+    struct error *e);
 
 #endif
