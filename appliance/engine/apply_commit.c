@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "engine/apply_job.h"
+#include "model/belong.h"
 #include "version_gen.h"
 
 static struct generation
@@ -56,11 +57,15 @@ static void
 take_change(void *ctx, const struct object *before, const struct object *after)
 {
     const struct merging *m = ctx;
+    const struct object *named = after != NULL ? after : before;
 
+    if (schema_kind(named->kind)->direct) {
+        return; /* as live has it, settled again */
+    }
     if (after != NULL) {
         snapshot_edit_put(m->x, object_ref(after));
     } else {
-        snapshot_edit_remove(m->x, before->kind, before->id);
+        snapshot_edit_remove(m->x, named->kind, named->id);
     }
 }
 
@@ -219,6 +224,20 @@ write_commit(struct apply *a, const struct snapshot_pair *to, struct error *e)
     return code;
 }
 
+/* What belongs to others follows them, also what was committed during the apply. */
+static err_t
+merge_all(struct apply *a, struct snapshot_pair *to, struct error *e)
+{
+    const struct snapshot_pair *now = &a->view->now;
+    const struct store_state *live = &a->en->live;
+    err_t code = merge(live->shared, now->shared, a->candidate.shared, &to->shared, e);
+
+    if (code == ERR_OK) {
+        code = merge(live->local, now->local, a->candidate.local, &to->local, e);
+    }
+    return code == ERR_OK ? belong_settle(to, e) : code;
+}
+
 static err_t
 commit_on_engine(struct engine *en, void *ctx, struct error *e)
 {
@@ -231,10 +250,7 @@ commit_on_engine(struct engine *en, void *ctx, struct error *e)
         return error_set(e, ERR_CONFLICT, "it was confirmed meanwhile");
     }
     if (a->mode != APPLY_FOLLOW) {
-        code = merge(en->live.shared, a->view->now.shared, a->candidate.shared, &to.shared, e);
-        if (code == ERR_OK) {
-            code = merge(en->live.local, a->view->now.local, a->candidate.local, &to.local, e);
-        }
+        code = merge_all(a, &to, e);
         if (code == ERR_OK) {
             code = write_commit(a, &to, e);
         }

@@ -101,6 +101,9 @@ plan_object(void *ctx, const struct object *before, const struct object *after)
     const struct draft_row *present = find(m->en, named->kind, named->id);
     struct draft_row *row;
 
+    if (schema_kind(named->kind)->direct) {
+        return; /* it follows what it belongs to */
+    }
     if (draft_same(head, after)) {
         if (present != NULL) {
             row = add(&m->plan->drop, &m->plan->drop_cap);

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "engine/edit.h"
 #include "engine/inner.h"
+#include "model/belong.h"
 
 #define PATH_BYTES ((size_t)4096)
 
@@ -119,7 +120,7 @@ restore_on_engine(struct engine *en, void *ctx, struct error *e)
     CLEANUP(snapshot_cleanup) struct snapshot *merged = NULL;
     CLEANUP(draft_plan_fini) struct draft_plan plan = {.put_cap = 0};
     const struct history_call *call = ctx;
-    struct snapshot_pair after = {NULL, v->draft.local};
+    CLEANUP(pair_cleanup) struct snapshot_pair after = {NULL, snapshot_ref(v->draft.local)};
     struct commit found;
     err_t code;
 
@@ -135,10 +136,13 @@ restore_on_engine(struct engine *en, void *ctx, struct error *e)
     if (code == ERR_OK) {
         code = edit_merge_content(v->now.shared, content, &merged, e);
     }
+    if (code == ERR_OK) {
+        after.shared = TAKE(merged);
+        code = belong_settle(&after, e);
+    }
     if (code != ERR_OK) {
         return code;
     }
-    after.shared = merged;
     if (edit_new_errors(&v->now, &after, clock_wall_ms(en->config->clock) / 1000, call->p) >
         0) {
         return error_set(

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/log.h"
 #include "engine/inner.h"
+#include "model/belong.h"
 
 #define VIEW_MAGIC 0x56696577u
 
@@ -163,6 +165,17 @@ overlay_make(struct overlay *o, struct snapshot_pair *ret)
     }
 }
 
+/* When it cannot be done, Apply says why. */
+static void
+settle_draft(struct snapshot_pair *draft)
+{
+    struct error error;
+
+    if (belong_settle(draft, &error) != ERR_OK) {
+        log_warning("the draft: %s", error.msg);
+    }
+}
+
 /* ---- entries ---- */
 
 struct dangling {
@@ -313,6 +326,7 @@ view_publish(struct engine *en)
     v->local_rev = live->local_rev;
     v->now = pair_ref(&o.now);
     overlay_make(&o, &v->draft);
+    settle_draft(&v->draft);
     make_entries(v, &o);
     free(o.left_out);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/belong.h"
 #include "model/change.h"
 #include "model/change_parts.h"
 #include "model/object_build.h"
@@ -144,6 +145,27 @@ check_protective(struct apply *a, const struct target *t)
 }
 
 static void
+check_belongs(struct apply *a, const struct target *t, const struct object_refs *refs)
+{
+    int field = schema_kind(t->kind)->belongs;
+    const struct schema_field *f = field >= 0 ? &schema_kind(t->kind)->fields[field] : NULL;
+    const char *name;
+
+    if (f == NULL || t->object == NULL) {
+        return;
+    }
+    name = refs->name_of_id(refs->ctx, f->ref_kind, object_text(t->object, (unsigned)field).s);
+    if (name != NULL && strcmp(name, t->object->name.s) != 0) {
+        struct problem where = {
+            .kind = schema_kind(t->kind)->name, .name = t->name, .pointer = "/name"};
+
+        problems_add(
+            a->p, SEVERITY_ERROR, "name", &where, "This has the name of its %s: \"%s\".",
+            schema_kind(f->ref_kind)->name, name);
+    }
+}
+
+static void
 parse_targets(struct apply *a)
 {
     struct object_refs refs = change_refs_after(a);
@@ -163,6 +185,7 @@ parse_targets(struct apply *a)
             }
             add_product(a, t);
             note_upload(t);
+            check_belongs(a, t, &refs);
         }
     }
     if (a->p->count > count_before) {
@@ -251,6 +274,19 @@ check_use(struct apply *a, const struct snapshot_pair *after)
     }
 }
 
+static struct snapshot *
+ref_or_null(const struct snapshot *s)
+{
+    return s != NULL ? snapshot_ref(s) : NULL;
+}
+
+static void
+pair_drop(struct snapshot_pair *pair)
+{
+    snapshot_unref(pair->shared);
+    snapshot_unref(pair->local);
+}
+
 /* A new reference: what from became, or from itself when nothing changed. */
 static struct snapshot *
 build(struct apply *a, enum scope scope, const struct snapshot *from)
@@ -278,7 +314,7 @@ build(struct apply *a, enum scope scope, const struct snapshot *from)
         }
     }
     if (x == NULL) {
-        return from != NULL ? snapshot_ref(from) : NULL;
+        return ref_or_null(from);
     }
     code = snapshot_seal(x, &to, NULL);
     /* Names were checked before. */
@@ -306,8 +342,7 @@ change_apply(
     struct snapshot **ret_local, struct problems *p, struct error *e)
 {
     CLEANUP(apply_fini) struct apply a = {.set = c, .now = now, .p = p, .e = e};
-    CLEANUP(snapshot_cleanup) struct snapshot *shared = NULL;
-    CLEANUP(snapshot_cleanup) struct snapshot *local = NULL;
+    CLEANUP(pair_drop) struct snapshot_pair after = {NULL, NULL};
 
     a.targets = xcalloc(c->count, sizeof *a.targets);
     a.owner = xcalloc(c->count, sizeof *a.owner);
@@ -318,13 +353,14 @@ change_apply(
         parse_targets(&a);
     }
     if (a.code == ERR_OK) {
-        shared = build(&a, SCOPE_SHARED, now->shared);
-        local = build(&a, SCOPE_LOCAL, now->local);
-        check_use(&a, &(struct snapshot_pair){shared, local});
+        after.shared = build(&a, SCOPE_SHARED, now->shared);
+        after.local = build(&a, SCOPE_LOCAL, now->local);
+        a.code = belong_settle(&after, e);
+        check_use(&a, &after);
     }
     if (a.code == ERR_OK) {
-        *ret_shared = TAKE(shared);
-        *ret_local = TAKE(local);
+        *ret_shared = ref_or_null(after.shared);
+        *ret_local = ref_or_null(after.local);
     }
     return a.code;
 }

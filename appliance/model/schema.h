@@ -65,6 +65,8 @@ struct schema_kind {
     bool manage;                       /* who may only edit may not change it */
     const struct schema_field *fields; /* field 0 is always "name" (FT_TEXT) */
     uint32_t field_count;
+    /* The reference by which an object is part of another one (model/belong.h), or -1. */
+    int belongs;
 };
 
 extern const struct schema_kind schema_kinds[KIND_COUNT];

@@ -74,8 +74,9 @@ validate_in_use(
     u.name = o != NULL ? o->name.s : NULL;
     for (unsigned k = 0; k < KIND_COUNT; k++) {
         const struct snapshot *s = snapshot_of(pair, (enum kind)k);
-        if (s == NULL || !kind_has_refs(schema_kind((enum kind)k))) {
-            continue;
+        if (s == NULL || !kind_has_refs(schema_kind((enum kind)k)) ||
+            schema_kind((enum kind)k)->belongs >= 0) {
+            continue; /* what belongs to it is no user */
         }
         const struct object *const *items;
         size_t count = snapshot_kind(s, (enum kind)k, &items);

@@ -148,7 +148,7 @@ def check_ref(source, ref):
         return
     if ref["kind"] not in {k.get("kind") for k in source.kinds}:
         yield "ref to unknown kind \"%s\"" % ref["kind"]
-    if ref["on_delete"] != "refuse":
+    if ref["on_delete"] not in ("refuse", "cascade"):
         yield "unknown on_delete \"%s\"" % ref["on_delete"]
 
 
@@ -308,6 +308,7 @@ def check_kind(source, kind):
     yield from found
     if not found:
         yield from check_name_field(kind)
+        yield from check_belongs(source, kind)
 
 
 def check_name_field(kind):
@@ -323,6 +324,30 @@ def check_name_field(kind):
     for field in kind["fields"]:
         if kind["singleton"] and "default" not in field:
             yield field["name"], "a singleton has defaults only"
+
+
+def belongs(kind):
+    """The fields by which an object is part of another one: it goes with it, has its name."""
+    return [f for f in kind["fields"] if f.get("ref", {}).get("on_delete") == "cascade"]
+
+
+def check_belongs(source, kind):
+    """An object that is part of another one is no work of its own: it is never drafted."""
+    for field in kind["fields"]:
+        for sub in field.get("fields", ()):
+            if sub.get("ref", {}).get("on_delete") == "cascade":
+                yield field["name"], "a record does not belong to another object"
+    found = belongs(kind)
+    if len(found) > 1:
+        yield found[1]["name"], "an object belongs to one other only"
+    for field in found:
+        other = next(k for k in source.kinds if k["kind"] == field["ref"]["kind"])
+        if not field.get("required") or field.get("list"):
+            yield field["name"], "on_delete \"cascade\" needs one required reference"
+        if not kind["direct"] or kind["singleton"]:
+            yield field["name"], "on_delete \"cascade\" needs a direct kind"
+        if other["scope"] != kind["scope"] or other["direct"] or belongs(other):
+            yield field["name"], "on_delete \"cascade\" needs a drafted kind of the same scope"
 
 
 def check_types(types):

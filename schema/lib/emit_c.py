@@ -158,6 +158,12 @@ def table(source, prefix, fields):
     return "".join(out)
 
 
+def belongs_of(kind):
+    """Index of the reference by which an object is part of another one, or -1."""
+    return next((i for i, f in enumerate(kind["fields"])
+                 if f.get("ref", {}).get("on_delete") == "cascade"), -1)
+
+
 def kind_rows(kind):
     has_secret = any(f.get("secret") for f in kind["fields"])
     yield "name", c_string(kind["kind"])
@@ -169,6 +175,7 @@ def kind_rows(kind):
     yield "direct", c_bool(kind["direct"])
     yield "has_secret", c_bool(has_secret)
     yield "manage", c_bool(kind.get("permission") == "manage")
+    yield "belongs", str(belongs_of(kind))
     yield "fields", "fields_" + kind["kind"]
     yield "field_count", str(len(kind["fields"]))
 

@@ -450,7 +450,12 @@ check_delete(struct world *w, const struct object *o)
         return;
     }
     for (size_t i = 0; i < snapshot_count(w->shared); i++) {
-        object_each_ref(snapshot_at(w->shared, i), count_use, &u);
+        const struct object *user = snapshot_at(w->shared, i);
+
+        /* What is part of it goes with it. */
+        if (schema_kind(user->kind)->belongs < 0) {
+            object_each_ref(user, count_use, &u);
+        }
     }
     change_set_init(&set);
     HOLDS(change_set_add(&set, c, NULL) == ERR_OK);

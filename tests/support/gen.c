@@ -200,6 +200,28 @@ gen_value(struct gen *g, const struct schema_field *f, const struct snapshot_pai
 
 /* ---- objects ---- */
 
+/* What is part of another object has its name; one of each only. False: there is none left. */
+static bool
+gen_belong(struct gen *g, enum kind kind, const struct snapshot_pair *pair, json_t *body)
+{
+    const struct schema_kind *k = schema_kind(kind);
+    const struct schema_field *f = &k->fields[k->belongs];
+    const struct object *const *others = NULL;
+    size_t count = targets(pair, f->ref_kind, &others);
+    size_t start = count > 0 ? gen_below(g, count) : 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const char *name = others[(start + i) % count]->name.s;
+
+        if (snapshot_by_name(snapshot_of(pair, kind), kind, name) == NULL) {
+            json_object_set_new(body, "name", json_string(name));
+            json_object_set_new(body, f->name, json_string(name));
+            return true;
+        }
+    }
+    return false;
+}
+
 json_t *
 gen_body(struct gen *g, enum kind kind, const struct snapshot_pair *pair)
 {
@@ -220,6 +242,10 @@ gen_body(struct gen *g, enum kind kind, const struct snapshot_pair *pair)
             return NULL;
         }
         json_object_set_new(body, f->name, value);
+    }
+    if (k->belongs >= 0 && !gen_belong(g, kind, pair, body)) {
+        json_decref(body);
+        return NULL;
     }
     return body;
 }

@@ -78,6 +78,7 @@ body_with(enum kind kind, const struct schema_field *f, const struct text *t)
         [K_NODE] = "{}",
         [K_POOL] = "{'name':'a'}",
         [K_SERVER] = SERVER,
+        [K_SERVER_STATE] = "{'name':'a','server':'server1'}",
         [K_SERVICE] = "{'name':'a','listeners':['listener1'],'pool':'pool1'}",
     };
     json_t *body = lab_json(bodies[kind]);
