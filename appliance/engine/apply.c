@@ -318,8 +318,8 @@ check_request(
         if (schema_kind(q->ops->items[i].kind)->direct) {
             problems_add(
                 p, SEVERITY_ERROR, "not_allowed", NULL,
-                "Keys and administrators change at once, without Apply.");
-            return error_set(e, ERR_INVALID, "keys and administrators are not applied");
+                "Keys, administrators and server states change at once, without Apply.");
+            return error_set(e, ERR_INVALID, "what changes at once is not applied");
         }
     }
     code = edit_check(q->ops, &v->now, now_s(en), &after, p, e);

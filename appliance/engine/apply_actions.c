@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "engine/apply_job.h"
+#include "engine/operator.h"
 #include "haproxy/admin.h"
 #include "model/validate.h"
 #include "render/diag.h"
@@ -327,7 +328,12 @@ reload(struct apply *a, struct problems *p, struct error *e)
 static enum apply_event
 act_load(struct apply *a, struct error *e)
 {
-    return event_of(reload(a, a->problems, e));
+    err_t code = reload(a, a->problems, e);
+
+    if (code == ERR_OK) {
+        operator_put(a->en, a->candidate.shared);
+    }
+    return event_of(code);
 }
 
 static enum apply_event
@@ -385,7 +391,12 @@ act_back(struct apply *a, struct error *e)
 static enum apply_event
 act_back_load(struct apply *a, struct error *e)
 {
-    return a->switched ? event_of(reload(a, NULL, e)) : AE_OK;
+    err_t code = a->switched ? reload(a, NULL, e) : ERR_OK;
+
+    if (a->switched && code == ERR_OK) {
+        operator_put(a->en, a->view->now.shared);
+    }
+    return event_of(code);
 }
 
 static enum apply_event

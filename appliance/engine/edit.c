@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "engine/inner.h"
+#include "engine/operator.h"
 #include "model/validate.h"
 
 #define AUDIT_BYTES 128 /* a kind and a name */
@@ -50,7 +51,8 @@ find_direct(const struct change_set *set, bool *ret_direct, struct problems *p, 
     if (direct > 0 && direct < set->count) {
         problems_add(
             p, SEVERITY_ERROR, "not_allowed", NULL,
-            "Keys and administrators change at once, the rest with Apply: send two requests.");
+            "Keys, administrators and server states change at once, the rest with Apply: send "
+            "two requests.");
         return error_set(e, ERR_INVALID, "a change at once cannot be mixed with drafted ones");
     }
     *ret_direct = direct > 0;
@@ -70,7 +72,11 @@ edit_on_engine(struct engine *en, void *ctx, struct error *e)
         return code;
     }
     if (direct) {
-        return commit_direct(en, call->set, NULL, call->who, call->p, e);
+        code = commit_direct(en, call->set, NULL, call->who, call->p, e);
+        if (code == ERR_OK) {
+            operator_note(en, call->set);
+        }
+        return code;
     }
     code = edit_check(call->set, &v->draft, now_s(en), &after, call->p, e);
     return code != ERR_OK ? code : write_draft(en, &v->draft, &after, call->who, e);

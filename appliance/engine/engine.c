@@ -13,6 +13,8 @@
 #include "base/log.h"
 #include "engine/apply_job.h"
 #include "engine/first_start.h"
+#include "engine/operator.h"
+#include "engine/stats.h"
 #include "engine/watcher.h"
 
 /* ---- threads ---- */
@@ -283,6 +285,8 @@ engine_new(const struct engine_config *config)
     en->tasks = tasks_new(config->clock, en->events);
     en->sessions = sessions_new(config->clock, config->tunables);
     en->throttle = throttle_new(config->clock);
+    en->operators = operators_new();
+    en->stats = stats_cache_new();
     return en;
 }
 
@@ -347,6 +351,8 @@ free_parts(struct engine *en)
     events_free(en->events);
     sessions_free(en->sessions);
     throttle_free(en->throttle);
+    operators_free(en->operators);
+    stats_cache_free(en->stats);
     if (en->placeholder_pem != NULL) {
         crypt_wipe(en->placeholder_pem, strlen(en->placeholder_pem));
     }

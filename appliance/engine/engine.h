@@ -84,6 +84,14 @@ struct engine_waiting {
     bool going_back;
 };
 
+/* Servers of all pools, counted when statistics were read last. */
+struct engine_servers {
+    int64_t up, down;
+    int64_t maint;      /* somebody's doing: drain, maintenance, 404 on purpose */
+    int64_t no_address; /* in DNS */
+    int64_t seen_at_ms; /* Unix time; 0 = never */
+};
+
 struct engine_status {
     bool started; /* first reconcile ended well: head rendered and running */
     enum fact up; /* admin socket answers */
@@ -101,6 +109,7 @@ struct engine_status {
     char reason[200];         /* why not started, last failure of reconcile, or "" */
     int64_t old_workers;
     struct engine_waiting waiting;
+    struct engine_servers servers;
 };
 
 /* {"commit", "rev", "back_to", "until", "seconds_left", "going_back"}, or null. */

@@ -14,7 +14,7 @@
 
 struct events;
 
-/* Topics are static words: "task", "draft", "head", "status". */
+/* Topics are static words: "task", "draft", "head", "status", "server". */
 struct events *events_new(void);
 void events_free(struct events *ev);
 /* Any thread. json is taken over. */

@@ -21,7 +21,8 @@
 #define APPLY_QUEUE        16 /* applies waiting or running */
 #define WORK_THREADS       4
 #define WORK_QUEUE         64
-#define FOLLOW_DOWN_ROUNDS 3 /* HAProxy is started again by its supervisor first */
+#define SOCKET_AGAIN_MS    1000 /* a socket that failed is left alone for so long */
+#define FOLLOW_DOWN_ROUNDS 3    /* HAProxy is started again by its supervisor first */
 
 /* Whether files and HAProxy follow the head, and when to try next. Under engine.lock. */
 struct follow {
@@ -31,6 +32,9 @@ struct follow {
     int64_t back_off_ms;
     unsigned down_rounds;
 };
+
+struct operators;
+struct stats_cache;
 
 struct engine {
     unsigned magic;
@@ -68,6 +72,8 @@ struct engine {
     pthread_mutex_t check_lock; /* one check without an apply at a time, under one number */
     int64_t check_number;
     pthread_mutex_t look_lock; /* one measurement at a time */
+    struct operators *operators;
+    struct stats_cache *stats;
     char looked_up[RENDER_DIGEST_HEX + 1];
     int64_t looked_up_change;
 };

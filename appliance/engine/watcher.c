@@ -5,7 +5,9 @@
 
 #include "base/arena.h"
 #include "engine/apply_job.h"
+#include "engine/operator.h"
 #include "engine/problems_json.h"
+#include "engine/stats.h"
 #include "haproxy/admin.h"
 
 #define ANSWER_BYTES ((size_t)2 << 20)
@@ -210,6 +212,7 @@ watcher_look(struct engine *en)
     /* These are not measured here. */
     s.started = en->status.started;
     memcpy(s.reason, en->status.reason, sizeof s.reason);
+    s.servers = en->status.servers;
     same = same_facts(&en->told, &s);
     en->status = s;
     en->told = s;
@@ -254,6 +257,8 @@ watcher_run(void *ctx)
         if (is_due(en, &quiet)) {
             reconcile_start(en, quiet);
         }
+        operator_follow(en);
+        stats_forget_old(en);
         lock_take(&en->lock);
         while (!en->stopping && !en->look_now &&
                lock_wait(&en->changed, &en->lock, &deadline)) {

@@ -4,6 +4,7 @@
 #define LOCKSTEP_HTTP_API_H
 
 #include "engine/apply.h"
+#include "engine/stats.h"
 #include "http/request.h"
 #include "model/change.h"
 
@@ -26,6 +27,14 @@ bool api_read_note(struct request *r, const char **ret);
 bool api_read_confirm(struct request *r, int64_t *ret_s);
 /* Answers 422 at a place of the body. */
 void api_refuse(struct request *r, const char *pointer, const char *code, const char *message);
+
+/* The pair in which objects of a kind are read: what is never drafted, at the head. */
+const struct snapshot_pair *api_pair(const struct view *v, enum kind kind);
+
+/* ---- api_stats.c ---- */
+
+/* A component ServerStats of the row of a server. */
+json_t *api_server_stats(const struct stats *s, const struct stat_row *r);
 
 /* ---- api_apply.c ---- */
 

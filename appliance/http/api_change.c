@@ -28,7 +28,7 @@ refuse_direct(struct request *r, const struct changes *c)
 
             problems_add(
                 request_problems(r), SEVERITY_ERROR, "not_allowed", &where,
-                "Keys and administrators are changed one by one, at /api/v1/%s.",
+                "Keys, administrators and server states are changed one by one, at /api/v1/%s.",
                 schema_kind(c->set.items[i].kind)->plural);
             return;
         }

@@ -171,3 +171,9 @@ api_read_confirm(struct request *r, int64_t *ret_s)
     api_refuse(r, "/confirm", "range", "confirm is a number of seconds from 10 to 86400.");
     return false;
 }
+
+const struct snapshot_pair *
+api_pair(const struct view *v, enum kind kind)
+{
+    return schema_kind(kind)->direct ? &v->now : &v->draft;
+}

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "http/api.h"
 #include "http/filter.h"
 #include "http/reply.h"
 #include "routes_gen.h"
@@ -45,10 +46,11 @@ static const char *
 put_page(struct request *r, const struct filter *filter, int64_t limit, struct buf *out)
 {
     const struct view *v = request_view(r);
-    struct object_refs refs = snapshot_refs(&v->draft);
+    struct object_refs refs = snapshot_refs(api_pair(v, r->hit.kind));
     const char *after = request_param(r, "after");
     const struct object *const *items = NULL;
-    size_t count = snapshot_kind(snapshot_of(&v->draft, r->hit.kind), r->hit.kind, &items);
+    size_t count =
+        snapshot_kind(snapshot_of(api_pair(v, r->hit.kind), r->hit.kind), r->hit.kind, &items);
     const char *last = NULL;
 
     for (size_t i = after != NULL ? first_after(items, count, after) : 0; i < count; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One object, generic over the kinds: read, create, replace, change, delete. Reads and writes
- * see the draft; for kinds that take effect at once draft and head are the same. */
+ * see the draft, those of kinds that take effect at once the head. */
 #include <string.h>
 
 #include "base/json.h"
@@ -25,7 +25,7 @@ path_name(const struct request *r)
 static const struct object *
 find(const struct request *r, const struct view *v, const char *name)
 {
-    const struct snapshot *s = snapshot_of(&v->draft, r->hit.kind);
+    const struct snapshot *s = snapshot_of(api_pair(v, r->hit.kind), r->hit.kind);
 
     if (schema_kind(r->hit.kind)->singleton) {
         return snapshot_singleton(s, r->hit.kind);
@@ -58,7 +58,7 @@ get_object(struct request *r)
 {
     const struct view *v = request_view(r);
     const struct object *o = find(r, v, path_name(r));
-    struct object_refs refs = snapshot_refs(&v->draft);
+    struct object_refs refs = snapshot_refs(api_pair(v, r->hit.kind));
 
     if (o == NULL) {
         refuse_unknown(r);
@@ -160,7 +160,7 @@ reply_created(struct request *r, const char *key)
 {
     const struct view *v = request_fresh_view(r);
     const struct object *o = find(r, v, body_name(r));
-    struct object_refs refs = snapshot_refs(&v->draft);
+    struct object_refs refs = snapshot_refs(api_pair(v, r->hit.kind));
     struct buf path;
     json_t *json;
 
@@ -242,7 +242,7 @@ change_object(struct request *r, enum change_op what)
     }
     v = request_fresh_view(r);
     o = find(r, v, body_name(r) != NULL ? body_name(r) : op.name);
-    refs = snapshot_refs(&v->draft);
+    refs = snapshot_refs(api_pair(v, r->hit.kind));
     if (o == NULL) {
         refuse_unknown(r);
         return;

@@ -10,6 +10,7 @@
 #include "version_gen.h"
 
 #define WORD_BYTES 16
+#define SERVERS_KEPT_MS 60000
 
 /* One word, for programs that look at nothing else. */
 static void
@@ -96,6 +97,19 @@ running_json(const struct engine_status *s)
         number_if(known, s->running_rev), "local_rev", number_if(known, s->running_local_rev));
 }
 
+/* Old counts are none. */
+static json_t *
+servers_json(const struct engine_servers *s, int64_t now_ms)
+{
+    if (s->seen_at_ms == 0 || now_ms - s->seen_at_ms > SERVERS_KEPT_MS) {
+        return json_null();
+    }
+    return json_pack(
+        "{s:I, s:I, s:I, s:I, s:o}", "up", (json_int_t)s->up, "down", (json_int_t)s->down,
+        "maint", (json_int_t)s->maint, "no_address", (json_int_t)s->no_address, "seen_at",
+        api_time(s->seen_at_ms));
+}
+
 static json_t *
 draft_json(const struct view *v)
 {
@@ -115,14 +129,15 @@ make_status(struct request *r, const struct engine_status *s)
     reply_json(
         r, 200,
         json_pack(
-            "{s:s, s:s, s:i, s:o, s:I, s:o, s:o, s:o, s:{s:s, s:o, s:o}, s:b, s:o, s:o}",
+            "{s:s, s:s, s:i, s:o, s:I, s:o, s:o, s:o, s:o, s:{s:s, s:o, s:o}, s:b, s:o, s:o}",
             "node", api_node_name(v), "release", LOCKSTEP_VERSION, "schema_version",
             SCHEMA_VERSION, "head", commit_to_json(&v->head), "local_rev",
             (json_int_t)v->local_rev, "draft", draft_json(v), "haproxy", haproxy_json(s),
-            "running", running_json(s), "serving", "state", fact_name(s->serving), "detail",
-            api_text_or_null(s->serving_detail), "at", api_time(s->serving_at_ms), "started",
-            s->started, "reason", api_text_or_null(s->reason), "confirm",
-            engine_waiting_json(&s->waiting)));
+            "running", running_json(s), "servers",
+            servers_json(&s->servers, clock_wall_ms(&clock_system)), "serving", "state",
+            fact_name(s->serving), "detail", api_text_or_null(s->serving_detail), "at",
+            api_time(s->serving_at_ms), "started", s->started, "reason",
+            api_text_or_null(s->reason), "confirm", engine_waiting_json(&s->waiting)));
 }
 
 static bool
@@ -134,7 +149,7 @@ same_numbers(const struct engine_status *a, const struct engine_status *b)
            a->running_known == b->running_known && a->running_rev == b->running_rev &&
            a->running_local_rev == b->running_local_rev &&
            a->serving_at_ms == b->serving_at_ms && a->seen_at_ms == b->seen_at_ms &&
-           a->old_workers == b->old_workers;
+           a->old_workers == b->old_workers && a->servers.seen_at_ms == b->servers.seen_at_ms;
 }
 
 static bool

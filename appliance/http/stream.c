@@ -330,7 +330,7 @@ first_seq(const struct request *r)
 static bool
 topics_known(const char *topics)
 {
-    static const char *const known[] = {"task", "draft", "head", "status"};
+    static const char *const known[] = {"task", "draft", "head", "status", "server"};
 
     while (*topics != '\0') {
         size_t len = strcspn(topics, ",");
@@ -356,7 +356,8 @@ http_event_stream(struct request *r)
     struct stream *s;
 
     if (topics != NULL && !topics_known(topics)) {
-        reply_problem(r, 400, "unknown_topic", "topics are task, draft, head and status");
+        reply_problem(
+            r, 400, "unknown_topic", "topics are task, draft, head, status and server");
         return;
     }
     s = xcalloc(1, sizeof *s);

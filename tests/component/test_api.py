@@ -287,6 +287,27 @@ class Walk(Case):
         connection.close()
         self.api.expect(204, "DELETE", "/api/v1/draft")
 
+    def test_d_states_and_statistics(self):
+        api = self.api
+        api.create("servers", name="stated", address="127.0.0.1", port=9)
+        # A state is decided at once, so that its server has to be there.
+        api.expect(404, "PUT", "/api/v1/servers/stated/state", {"state": "drain"})
+        self.assertEqual(api.apply()["state"], "ok")
+        put = api.expect(200, "PUT", "/api/v1/servers/stated/state", {"state": "drain"})
+        self.assertEqual((put["stored"]["state"], put["running"], put["pools"]),
+                         ("drain", "no", []))
+        self.assertEqual(api.get("/api/v1/servers/stated/state")["stored"], put["stored"])
+        api.expect(200, "DELETE", "/api/v1/servers/stated/state")
+        made = api.create("server_states", name="stated", server="stated", weight=50)
+        path = "/api/v1/server_states/stated"
+        self.assertEqual(api.get(path), made)
+        self.assertEqual(api.get("/api/v1/server_states")["items"], [made])
+        api.patch(path, note="n")
+        api.expect(200, "PUT", path, {"name": "stated", "server": "stated"},
+                   {"If-Match": api.etag(path)})
+        api.delete(path)
+        api.get("/api/v1/stats")
+
     def test_z_no_operation_was_left_out(self):
         self.assertEqual(sorted(api_module.ALL - api_module.HITS), [])
 
