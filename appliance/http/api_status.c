@@ -9,7 +9,7 @@
 #include "routes_gen.h"
 #include "version_gen.h"
 
-#define WORD_BYTES 16
+#define WORD_BYTES      16
 #define SERVERS_KEPT_MS 60000
 
 /* One word, for programs that look at nothing else. */
