@@ -6,7 +6,7 @@
 #include "engine/apply.h"
 #include "engine/stats.h"
 #include "http/request.h"
-#include "model/change.h"
+#include "model/publish.h"
 
 /* ---- api_json.c ---- */
 
@@ -41,6 +41,15 @@ json_t *api_server_stats(const struct stats *s, const struct stat_row *r);
 /* Starts an apply and answers with its task: 202, or with wait when it has ended, 200. */
 void api_apply(struct request *r, const struct apply_request *q, bool wait);
 void api_draft_reply(struct request *r); /* 200 with the present draft */
+
+/* ---- api_publish.c ---- */
+
+struct publish_tools api_publish_tools(struct request *r);
+/* A plan is made outside the engine's thread: each operation then carries the hash of the
+ * object that it changes, so that what the plan found must still be so when it is done. */
+void api_expect_present(struct change_set *set, const struct snapshot_pair *base);
+/* Whether something changed since the view of the request was taken. */
+bool api_has_moved(struct request *r);
 
 /* ---- api_diff.c ---- */
 

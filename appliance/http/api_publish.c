@@ -92,6 +92,12 @@ make_placeholder(
     return x509_selfsigned(names, now_s, PLACEHOLDER_DAYS, chain, key, e);
 }
 
+struct publish_tools
+api_publish_tools(struct request *r)
+{
+    return (struct publish_tools){make_placeholder, r};
+}
+
 static bool
 read_request(struct request *r, struct publish *x)
 {
@@ -112,16 +118,14 @@ read_request(struct request *r, struct publish *x)
     return true;
 }
 
-/* The plan is made outside the engine's thread: what it found must still be so when it is
- * carried out. */
-static void
-expect_present(struct publish *x)
+void
+api_expect_present(struct change_set *set, const struct snapshot_pair *base)
 {
-    for (size_t i = 0; i < x->set.count; i++) {
-        struct change *op = &x->set.items[i];
+    for (size_t i = 0; i < set->count; i++) {
+        struct change *op = &set->items[i];
         const struct object *o =
             op->op != CHANGE_CREATE && op->name != NULL
-                ? snapshot_by_name(snapshot_of(x->base, op->kind), op->kind, op->name)
+                ? snapshot_by_name(snapshot_of(base, op->kind), op->kind, op->name)
                 : NULL;
 
         op->if_match = o != NULL ? &o->objhash : NULL;
@@ -136,7 +140,7 @@ make_plan(struct request *r, struct publish *x, struct error *e)
     const struct view *v = request_fresh_view(r);
     struct publish_input in = {
         .now_s = clock_wall_ms(r->http->config.clock) / 1000,
-        .tools = {make_placeholder, r},
+        .tools = api_publish_tools(r),
     };
 
     x->base = x->apply ? &v->now : &v->draft;
@@ -145,7 +149,7 @@ make_plan(struct request *r, struct publish *x, struct error *e)
     if (p->errors > 0 || x->service == NULL) {
         return error_set(e, ERR_INVALID, "%s", "");
     }
-    expect_present(x);
+    api_expect_present(&x->set, x->base);
     if (x->apply || x->set.count == 0) {
         return change_apply(&x->set, x->base, &x->shared, &x->local, p, e);
     }
@@ -175,9 +179,8 @@ start_apply(struct request *r, struct publish *x)
     answer_task(r, task_json(engine_tasks(en), task), false);
 }
 
-/* Whether something changed since the view of the request was taken. */
-static bool
-has_moved(struct request *r)
+bool
+api_has_moved(struct request *r)
 {
     int64_t version = request_view(r)->version;
     CLEANUP(view_cleanup) struct view *present = engine_view(r->http->config.engine);
@@ -194,7 +197,7 @@ edit_as_planned(struct request *r, struct publish *x, bool last_try)
 
     if (x->set.count > 0 &&
         edit_draft(r->http->config.engine, &x->set, &r->actor, p, &e) != ERR_OK) {
-        if (!last_try && has_moved(r)) {
+        if (!last_try && api_has_moved(r)) {
             return false;
         }
         reply_error(r, &e, p);

@@ -273,6 +273,29 @@ class Walk(Case):
         self.assertIn("helth", wrong.body.decode())
         self.api.expect(204, "DELETE", "/api/v1/draft")
 
+    def test_b_import(self):
+        document = {"publish": [{"url": "http://i.example.test", "to": ["192.0.2.1:80"]}],
+                    "objects": [{"kind": "pool", "body": {
+                        "name": "i.example.test", "retries": 7}}]}
+        before = self.api.get("/api/v1/draft")
+        plan = self.api.expect(200, "POST", "/api/v1/import?plan=1", document)
+        self.assertIn("+backend i.example.test", plan["diff"]["haproxy_cfg"])
+        self.assertEqual(self.api.get("/api/v1/draft"), before)
+        document["objects"].append({"kind": "pool", "body": {
+            "name": "i.example.test", "members": [{"server": "absent"}]}})
+        error = self.api.expect(422, "POST", "/api/v1/import", document)["errors"][0]
+        self.assertEqual((error["kind"], error["name"], error["pointer"]), (
+            "pool", "i.example.test", "/objects/1/body/members/0/server"))
+        self.assertEqual(self.api.get("/api/v1/draft"), before)
+        document["objects"].pop()
+        made = self.api.expect(200, "POST", "/api/v1/import", document)
+        self.assertIn("i.example.test", [o["name"] for o in made["objects"]])
+        self.assertEqual(self.api.get("/api/v1/pools/i.example.test")["retries"], 7)
+        self.assertEqual(self.api.expect(200, "POST", "/api/v1/import", document)["objects"], [])
+        self.api.expect(400, "POST", "/api/v1/import", {"objects": {}})
+        self.api.expect(422, "POST", "/api/v1/import", {"objects": ["x"]})
+        self.api.expect(204, "DELETE", "/api/v1/draft")
+
     def test_c_events(self):
         connection = self.api.open()
         connection.request("GET", "/api/v1/events?topics=draft,task", headers=self.api.headers())
