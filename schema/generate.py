@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """From the JSON files beside this program to C tables, schema.json, openapi.json and docs.
 
-  generate.py --out DIR     schema_gen.h, schema_gen.c, routes_gen.h, routes_gen.c
+  generate.py --out DIR     schema_gen.h, schema_gen.c, routes_gen.h, routes_gen.c,
+                            commands_gen.h, commands_gen.c, lockstep.1, lockstep.bash
   generate.py --docs ROOT   ROOT/docs/{schema.json,openapi.json,reference/*.md}
   generate.py --self-test   tries that broken schemas are refused
 """
@@ -10,8 +11,9 @@ import argparse
 import pathlib
 import sys
 
-from lib import (check, check_routes, emit_c, emit_openapi, emit_reference, emit_routes,
-                 emit_schema, load, self_test)
+from lib import (check, check_commands, check_routes, emit_c, emit_commands, emit_completion,
+                 emit_manual, emit_openapi, emit_reference, emit_routes, emit_schema, load,
+                 self_test)
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -20,6 +22,8 @@ def checked(source):
     found = check.check_model(source)
     if not found:
         found = list(emit_c.check_identifiers(source)) + check_routes.check_interface(source)
+    if not found:
+        found = check_commands.check_commands(source)
     if found:
         raise load.SchemaError("\n".join(found))
     return source
@@ -33,13 +37,17 @@ def write(path, text):
         path.write_bytes(content)
 
 
-def write_c(source, folder):
+def write_out(source, folder):
     schema_json = emit_schema.compact(emit_schema.document(source))
     openapi_json = emit_schema.compact(emit_openapi.document(source))
     write(folder / "schema_gen.h", emit_c.header(source))
     write(folder / "schema_gen.c", emit_c.tables(source, schema_json, openapi_json))
     write(folder / "routes_gen.h", emit_routes.header(source))
     write(folder / "routes_gen.c", emit_routes.table(source))
+    write(folder / "commands_gen.h", emit_commands.header(source))
+    write(folder / "commands_gen.c", emit_commands.table(source))
+    write(folder / "lockstep.1", emit_manual.manual(source))
+    write(folder / "lockstep.bash", emit_completion.script(source))
 
 
 def write_docs(source, root):
@@ -65,7 +73,7 @@ def main():
     if arguments.self_test:
         return self_test.run(HERE, checked)
     if arguments.out:
-        write_c(source, arguments.out)
+        write_out(source, arguments.out)
     else:
         write_docs(source, arguments.docs)
     return 0

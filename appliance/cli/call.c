@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "cli/cli.h"
+#include "cli/show.h"
 
 #define LINE_MAX_BYTES ((size_t)64 << 20)
 
@@ -35,6 +36,36 @@ cli_str(const json_t *obj, const char *key)
     return s != NULL ? s : "";
 }
 
+long long
+cli_int(const json_t *obj, const char *key)
+{
+    return (long long)json_integer_value(json_object_get(obj, key));
+}
+
+void
+cli_set_text(json_t *body, const char *key, const char *value)
+{
+    if (value != NULL) {
+        json_object_set_new(body, key, json_string(value));
+    }
+}
+
+void
+cli_put_value(struct buf *out, const json_t *v)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+
+    if (v == NULL || json_is_null(v)) {
+        buf_putc(out, '-');
+    } else if (json_is_string(v)) {
+        cli_put_text(out, json_string_value(v));
+    } else {
+        buf_init(&text, LINE_MAX_BYTES);
+        json_canonical(v, &text);
+        cli_put_text(out, buf_str(&text));
+    }
+}
+
 const char *
 cli_path(struct cli *c, const char *first, ...)
 {
@@ -52,6 +83,20 @@ cli_path(struct cli *c, const char *first, ...)
     return arena_strdup(c->arena, buf_str(&path));
 }
 
+const char *
+cli_query(struct cli *c, const char *path, const char *key, const char *value)
+{
+    CLEANUP(buf_fini) struct buf longer = {0};
+
+    if (value == NULL) {
+        return path;
+    }
+    buf_init(&longer, 8192);
+    buf_printf(&longer, "%s%c%s=", path, strchr(path, '?') != NULL ? '&' : '?', key);
+    rest_put_segment(&longer, value);
+    return arena_strdup(c->arena, buf_str(&longer));
+}
+
 bool
 cli_printed_json(const struct cli *c, const json_t *answer)
 {
@@ -67,24 +112,48 @@ cli_printed_json(const struct cli *c, const json_t *answer)
     return true;
 }
 
+/* The detail says what its first error says again, unless there is more to it. */
+static bool
+repeats(const char *detail, const json_t *errors)
+{
+    const char *first = cli_str(json_array_get(errors, 0), "message");
+
+    return first[0] != '\0' && strstr(detail, first) != NULL;
+}
+
 /* A problem (RFC 9457) as people read it: what, then where, one line each. */
 static void
 explain(const struct cli *c, const json_t *problem, long status)
 {
     CLEANUP(buf_fini) struct buf line = {0};
     const char *detail = cli_str(problem, "detail");
+    const json_t *errors = json_object_get(problem, "errors");
 
     if (c->json) {
         cli_printed_json(c, problem);
         return;
     }
-    buf_init(&line, LINE_MAX_BYTES);
-    cli_put_text(&line, detail[0] != '\0' ? detail : cli_str(problem, "title"));
-    if (line.len == 0) {
-        buf_printf(&line, "the node answered with status %ld", status);
+    if (!repeats(detail, errors)) {
+        buf_init(&line, LINE_MAX_BYTES);
+        cli_put_text(&line, detail[0] != '\0' ? detail : cli_str(problem, "title"));
+        if (line.len == 0) {
+            buf_printf(&line, "the node answered with status %ld", status);
+        }
+        fprintf(stderr, "lockstep: %s\n", buf_str(&line));
     }
-    fprintf(stderr, "lockstep: %s\n", buf_str(&line));
-    show_problems(json_object_get(problem, "errors"));
+    show_problems(errors);
+}
+
+static bool
+is_open(struct cli *c)
+{
+    struct error e;
+
+    if (c->rest == NULL && rest_open(&c->config, &c->rest, &e) != ERR_OK) {
+        cli_error("%s", e.msg);
+        return false;
+    }
+    return true;
 }
 
 static int
@@ -98,8 +167,7 @@ do_call(struct cli *c, const struct call *q, json_t **ret, struct rest_answer *a
     if (q->body != NULL) {
         json_canonical(q->body, &body);
     }
-    if (c->rest == NULL && rest_open(&c->config, &c->rest, &e) != ERR_OK) {
-        cli_error("%s", e.msg);
+    if (!is_open(c)) {
         return EXIT_USAGE;
     }
     const struct rest_request request = {
@@ -146,4 +214,41 @@ cli_call(struct cli *c, const struct call *q, json_t **ret, struct rest_answer *
     int status = do_call(c, q, ret, &own);
     rest_answer_fini(&own);
     return status;
+}
+
+int
+cli_get(struct cli *c, const char *path, json_t **ret)
+{
+    const struct call q = {.method = "GET", .path = path};
+
+    return cli_call(c, &q, ret, NULL);
+}
+
+int
+cli_etag(struct cli *c, const char *path, const char **ret)
+{
+    struct rest_answer answer;
+    const struct call q = {.method = "GET", .path = path};
+
+    rest_answer_init(&answer);
+    int status = cli_call(c, &q, NULL, &answer);
+    *ret = arena_strdup(c->arena, answer.etag);
+    rest_answer_fini(&answer);
+    return status;
+}
+
+int
+cli_events(struct cli *c, const char *path, rest_event_fn fn, void *ctx, bool may_time_out)
+{
+    struct error e;
+
+    if (!is_open(c)) {
+        return EXIT_USAGE;
+    }
+    err_t err = rest_events(c->rest, path, fn, ctx, &e);
+    if (err == ERR_OK || (err == ERR_TIMEOUT && may_time_out)) {
+        return 0;
+    }
+    cli_error("%s", e.msg);
+    return EXIT_UNREACHED;
 }

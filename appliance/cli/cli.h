@@ -8,12 +8,20 @@
 #include <jansson.h>
 
 #include "base/arena.h"
+#include "commands_gen.h" /* cmd_... */
+#include "model/schema.h"
 #include "peer/rest.h"
 
-/* Exit statuses, also in the help. */
-#define EXIT_NO        1 /* the node refused, or what was asked for failed */
-#define EXIT_USAGE     2 /* the command line is wrong */
-#define EXIT_UNREACHED 3 /* no answer */
+/* Exit statuses; schema/commands.json says what they mean. */
+#define EXIT_NO        1
+#define EXIT_USAGE     2
+#define EXIT_UNREACHED 3
+
+#define OPTIONS_MAX 64 /* on one command line */
+
+struct cli_given {
+    const char *name, *value; /* value NULL: a flag */
+};
 
 struct cli {
     struct arena *arena;
@@ -21,29 +29,53 @@ struct cli {
     struct rest_config config;
     struct rest *rest; /* opened at the first call */
     bool json;         /* print answers as they came */
-    bool color;        /* standard output is a terminal */
+    bool color;        /* standard output is a terminal, and colours are wanted */
+    int width;         /* columns of the terminal; 0: no terminal, nothing is cut */
+    const struct command *command;
+    struct cli_given given[OPTIONS_MAX];
+    size_t given_count;
+};
+
+/* The tables are generated from schema/commands.json (commands_gen.c). */
+struct command_option {
+    const char *name;  /* "--note" */
+    const char *value; /* "TEXT"; NULL: a flag */
+    bool number;       /* the value is a decimal number */
+    bool required;
 };
 
 struct command {
     const char *name;
-    const char *arguments;      /* for the usage line */
-    const char *help;           /* one sentence */
-    const char *const *options; /* "--note TEXT", ...; NULL-terminated, or NULL */
-    const char *details;        /* further lines, or NULL */
+    const char *help; /* several lines, the usage first */
+    const struct command_option *options;
+    int least, most;                                  /* arguments */
     int (*run)(struct cli *c, int argc, char **argv); /* argv[0] is the command */
 };
 
-/* All commands, ended by one without a name. */
-extern const struct command cli_commands[];
+extern const struct command cli_commands[];       /* ended by one without a name */
+extern const struct command_option cli_globals[]; /* as above */
+extern const char cli_help[];
 
 int cli_main(int argc, char **argv);
 
-/* Options of a command: takes "--name VALUE" out of argv (also "--name=VALUE"), NULL when it
- * is not there. cli_flag takes "--name". After all options were taken, cli_no_more reports
- * what is left over beyond max positional arguments (argv[1] ...): 0 or EXIT_USAGE. */
-const char *cli_option(int *argc, char **argv, const char *name);
-bool cli_flag(int *argc, char **argv, const char *name);
-int cli_no_more(int argc, char **argv, int min, int max);
+/* ---- arguments.c ---- */
+
+const struct command *cli_find_command(const char *name); /* NULL: there is none */
+/* Sorts a command line: options into given, the command and its arguments to the front of argv,
+ * *argc of them. 0, or EXIT_USAGE after saying what is wrong. --help and --version are given
+ * without a look at the rest. */
+int cli_parse(struct cli *c, int *argc, char **argv);
+/* The (last) value of an option, NULL when it was not given. */
+const char *cli_option(const struct cli *c, const char *name);
+bool cli_flag(const struct cli *c, const char *name);
+/* The values of an option that may stand more than once, as an array. */
+json_t *cli_option_list(const struct cli *c, const char *name);
+/* A number that cli_parse let pass, or otherwise when the option was not given. */
+int64_t cli_number(const struct cli *c, const char *name, int64_t otherwise);
+/* Says what is wrong and how the command is used: EXIT_USAGE. */
+int cli_misused(const struct cli *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* ---- call.c ---- */
 
 /* One call. Answers >= 400 are explained on standard error. *ret (may be NULL): the parsed
  * answer, a new reference, or NULL when it has no body. Returns an exit status. */
@@ -56,54 +88,45 @@ struct call {
 };
 
 int cli_call(struct cli *c, const struct call *q, json_t **ret, struct rest_answer *answer);
-
+int cli_get(struct cli *c, const char *path, json_t **ret);
+/* ETag of the object as it is now, so that a change made meanwhile is not lost; in the arena.
+ */
+int cli_etag(struct cli *c, const char *path, const char **ret);
+/* rest_events; an exit status after saying what went wrong. */
+int cli_events(struct cli *c, const char *path, rest_event_fn fn, void *ctx, bool may_time_out);
 /* Paths: "/api/v1/" and each part percent-encoded, up to a NULL; in the arena. */
 const char *cli_path(struct cli *c, const char *first, ...) __attribute__((sentinel));
+/* path?key=value, or &key=value behind another one; path itself when value is NULL. */
+const char *cli_query(struct cli *c, const char *path, const char *key, const char *value);
 
 /* With --json prints the answer and returns true. */
 bool cli_printed_json(const struct cli *c, const json_t *answer);
 void cli_error(const char *fmt, ...) PRINTF_LIKE(1, 2);
 /* Text from the node as one line: control characters escaped. NULL prints "-". */
 void cli_put_text(struct buf *out, const char *s);
+void cli_put_value(struct buf *out, const json_t *v);    /* a text as it is, else as JSON */
 const char *cli_str(const json_t *obj, const char *key); /* "" when absent */
+long long cli_int(const json_t *obj, const char *key);   /* 0 when absent */
+void cli_set_text(json_t *body, const char *key, const char *value); /* not when NULL */
+
+/* ---- kinds.c ---- */
+
+/* By its name or plural; NULL after an error that lists the kinds. */
+const struct schema_kind *cli_kind(const char *word);
+const char *cli_object_path(struct cli *c, const struct schema_kind *kind, const char *name);
+/* All objects of a kind whose name contains match (NULL: all), page after page; a singleton
+ * too. *ret is a new array. */
+int cli_fetch(struct cli *c, const struct schema_kind *kind, const char *match, json_t **ret);
+
+/* ---- input.c ---- */
+
+/* A JSON object from a file, or "-" for standard input. EXIT_USAGE after saying why not. */
+int cli_read_json(const char *path, json_t **ret);
+/* The first line of it, in the arena. */
+int cli_read_line(struct cli *c, const char *path, const char **ret);
 
 /* ~/.config/lockstep/cli.json (from the password database), else /etc/lockstep/cli.json. */
 err_t config_load(struct cli *c, bool must_exist, struct error *e);
 err_t config_save(const struct cli *c, struct error *e);
-
-/* A table: cells are copied; columns are as wide as their content. */
-struct table;
-struct table *table_new(struct cli *c, const char *const *heads, size_t count);
-void table_cell(struct table *t, const char *text);
-void table_cell_int(struct table *t, json_int_t v);
-void table_print(const struct table *t);
-
-int cmd_setup(struct cli *c, int argc, char **argv);
-int cmd_status(struct cli *c, int argc, char **argv);
-int cmd_history(struct cli *c, int argc, char **argv);
-int cmd_show(struct cli *c, int argc, char **argv);
-int cmd_tasks(struct cli *c, int argc, char **argv);
-int cmd_verify(struct cli *c, int argc, char **argv);
-int cmd_config(struct cli *c, int argc, char **argv);
-int cmd_publish(struct cli *c, int argc, char **argv);
-int cmd_unpublish(struct cli *c, int argc, char **argv);
-int cmd_diff(struct cli *c, int argc, char **argv);
-int cmd_check(struct cli *c, int argc, char **argv);
-int cmd_apply(struct cli *c, int argc, char **argv);
-int cmd_discard(struct cli *c, int argc, char **argv);
-int cmd_restore(struct cli *c, int argc, char **argv);
-int cmd_list(struct cli *c, int argc, char **argv);
-int cmd_get(struct cli *c, int argc, char **argv);
-int cmd_create(struct cli *c, int argc, char **argv);
-int cmd_set(struct cli *c, int argc, char **argv);
-int cmd_delete(struct cli *c, int argc, char **argv);
-
-/* Shared by the commands that show changes. */
-void show_objects(const struct cli *c, const json_t *objects);
-void show_problems(const json_t *problems);
-void show_unified(const struct cli *c, const char *diff);
-void show_task(struct cli *c, const json_t *task);
-/* Prints each step when it has ended, then how the task ended: its exit status. */
-int follow_task(struct cli *c, const json_t *task);
 
 #endif

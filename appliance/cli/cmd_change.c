@@ -3,15 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cli.h"
-
-static void
-set_text(json_t *body, const char *key, const char *value)
-{
-    if (value != NULL) {
-        json_object_set_new(body, key, json_string(value));
-    }
-}
+#include "cli/show.h"
 
 /* "a,b,c" as an array of strings. */
 static json_t *
@@ -29,19 +21,6 @@ split(const char *list)
     }
 }
 
-static void
-show_diff(struct cli *c, const json_t *diff)
-{
-    show_objects(c, json_object_get(diff, "objects"));
-    const char *text = cli_str(diff, "haproxy_cfg");
-    if (text[0] != '\0') {
-        putchar('\n');
-        show_unified(c, text);
-    }
-    (void)fflush(stdout);
-    show_problems(json_object_get(diff, "problems"));
-}
-
 static json_t *
 publish_body(int argc, char **argv, const char *to, const char *check)
 {
@@ -53,7 +32,7 @@ publish_body(int argc, char **argv, const char *to, const char *check)
     }
     json_object_set_new(body, "urls", urls);
     json_object_set_new(body, "to", split(to));
-    set_text(body, "check", check);
+    cli_set_text(body, "check", check);
     return body;
 }
 
@@ -75,7 +54,7 @@ show_published(struct cli *c, const json_t *answer, bool plan)
     if (json_array_size(json_object_get(answer, "objects")) == 0) {
         puts("Nothing to change: it is published like this.");
     } else {
-        puts("In the draft. \"lockstep diff\" shows it, \"lockstep apply\" applies it.");
+        show_drafted();
     }
 }
 
@@ -83,32 +62,19 @@ int
 cmd_publish(struct cli *c, int argc, char **argv)
 {
     json_t *answer = NULL;
-    const char *to = cli_option(&argc, argv, "--to");
-    const char *check = cli_option(&argc, argv, "--check");
-    const char *name = cli_option(&argc, argv, "--name");
-    const char *note = cli_option(&argc, argv, "--note");
-    bool plan = cli_flag(&argc, argv, "--plan");
-    bool apply = cli_flag(&argc, argv, "--apply");
-    int status = cli_no_more(argc, argv, 1, 100);
+    bool plan = cli_flag(c, "--plan");
+    json_t *body = publish_body(argc, argv, cli_option(c, "--to"), cli_option(c, "--check"));
 
-    if (status != 0) {
-        return status;
-    }
-    if (to == NULL) {
-        cli_error("publish: --to HOST:PORT[,HOST:PORT ...] is missing");
-        return EXIT_USAGE;
-    }
-    json_t *body = publish_body(argc, argv, to, check);
-    set_text(body, "name", name);
-    set_text(body, "note", note);
-    if (apply) {
+    cli_set_text(body, "name", cli_option(c, "--name"));
+    cli_set_text(body, "note", cli_option(c, "--note"));
+    if (cli_flag(c, "--apply")) {
         json_object_set_new(body, "apply", json_true());
     }
     const struct call q = {
         .method = "POST",
         .path = plan ? "/api/v1/publish?plan=1" : "/api/v1/publish",
         .body = body};
-    status = cli_call(c, &q, &answer, NULL);
+    int status = cli_call(c, &q, &answer, NULL);
     json_decref(body);
     if (status != 0) {
         return status;
@@ -127,13 +93,10 @@ int
 cmd_unpublish(struct cli *c, int argc, char **argv)
 {
     json_t *answer = NULL;
-    int status = cli_no_more(argc, argv, 1, 1);
-
-    if (status != 0) {
-        return status;
-    }
     const struct call q = {.method = "DELETE", .path = cli_path(c, "publish", argv[1], NULL)};
-    status = cli_call(c, &q, &answer, NULL);
+    int status = cli_call(c, &q, &answer, NULL);
+
+    (void)argc;
     if (status == 0 && !cli_printed_json(c, answer)) {
         show_published(c, answer, false);
     }
@@ -145,16 +108,11 @@ int
 cmd_diff(struct cli *c, int argc, char **argv)
 {
     json_t *diff = NULL;
-    const struct call q = {.method = "GET", .path = cli_path(c, "config", "diff", NULL)};
-    int status = cli_no_more(argc, argv, 0, 0);
+    int status = cli_get(c, cli_path(c, "config", "diff", NULL), &diff);
 
-    if (status == 0) {
-        status = cli_call(c, &q, &diff, NULL);
-    }
-    if (status != 0) {
-        return status;
-    }
-    if (!cli_printed_json(c, diff)) {
+    (void)argc;
+    (void)argv;
+    if (status == 0 && !cli_printed_json(c, diff)) {
         if (json_array_size(json_object_get(diff, "objects")) == 0) {
             puts("The draft is empty.");
         } else {
@@ -162,7 +120,51 @@ cmd_diff(struct cli *c, int argc, char **argv)
         }
     }
     json_decref(diff);
-    return 0;
+    return status;
+}
+
+static void
+show_draft(struct cli *c, const json_t *draft)
+{
+    static const char *const heads[] = {"", "KIND", "NAME", "WHO", "WHEN", "CONFLICT"};
+    const json_t *changes = json_object_get(draft, "changes");
+    const json_t *change;
+    size_t i;
+
+    if (json_array_size(changes) == 0) {
+        puts("The draft is empty.");
+        return;
+    }
+    struct table *t = table_new(c, heads, ARRAY_LEN(heads));
+    json_array_foreach(changes, i, change)
+    {
+        const char *what = cli_str(change, "change");
+        table_cell(
+            t, strcmp(what, "added") == 0     ? "+"
+               : strcmp(what, "removed") == 0 ? "-"
+                                              : "~");
+        table_cell(t, cli_str(change, "kind"));
+        table_cell(t, cli_str(change, "name"));
+        table_cell(t, cli_str(change, "author"));
+        table_cell(t, show_time(c, cli_str(change, "at")));
+        table_cell(t, json_is_true(json_object_get(change, "conflict")) ? "yes" : "-");
+    }
+    table_print(t);
+}
+
+int
+cmd_draft(struct cli *c, int argc, char **argv)
+{
+    json_t *draft = NULL;
+    int status = cli_get(c, cli_path(c, "draft", NULL), &draft);
+
+    (void)argc;
+    (void)argv;
+    if (status == 0 && !cli_printed_json(c, draft)) {
+        show_draft(c, draft);
+    }
+    json_decref(draft);
+    return status;
 }
 
 int
@@ -170,11 +172,10 @@ cmd_check(struct cli *c, int argc, char **argv)
 {
     json_t *result = NULL;
     const struct call q = {.method = "POST", .path = cli_path(c, "config", "check", NULL)};
-    int status = cli_no_more(argc, argv, 0, 0);
+    int status = cli_call(c, &q, &result, NULL);
 
-    if (status == 0) {
-        status = cli_call(c, &q, &result, NULL);
-    }
+    (void)argc;
+    (void)argv;
     if (status != 0) {
         return status;
     }
@@ -188,6 +189,50 @@ cmd_check(struct cli *c, int argc, char **argv)
     return ok ? 0 : EXIT_NO;
 }
 
+/* The words of --only, "KIND/NAME" or the kind of a singleton, as objects. */
+static int
+read_only(struct cli *c, const json_t *words, json_t *objects)
+{
+    const json_t *word;
+    size_t i;
+
+    json_array_foreach(words, i, word)
+    {
+        const char *text = json_string_value(word);
+        size_t len = strcspn(text, "/");
+        const struct schema_kind *kind = cli_kind(arena_memdup0(c->arena, text, len));
+        if (kind == NULL) {
+            return EXIT_USAGE;
+        }
+        if (text[len] == '\0' && !kind->singleton) {
+            return cli_misused(c, "--only %s: it is KIND/NAME", text);
+        }
+        const char *name = kind->singleton ? kind->name : text + len + 1;
+        json_array_append_new(
+            objects, json_pack("{s:s, s:s}", "kind", kind->name, "name", name));
+    }
+    return 0;
+}
+
+static int
+apply_body(struct cli *c, json_t *body)
+{
+    json_auto_t *words = cli_option_list(c, "--only");
+    json_auto_t *authors = cli_option_list(c, "--author");
+    json_auto_t *objects = json_array();
+    int status = read_only(c, words, objects);
+
+    cli_set_text(body, "note", cli_option(c, "--note"));
+    if (json_array_size(objects) > 0 || json_array_size(authors) > 0) {
+        json_object_set_new(
+            body, "only", json_pack("{s:O, s:O}", "objects", objects, "authors", authors));
+    }
+    if (cli_flag(c, "--confirm")) {
+        json_object_set_new(body, "confirm", json_integer(cli_number(c, "--confirm", 0)));
+    }
+    return status;
+}
+
 int
 cmd_apply(struct cli *c, int argc, char **argv)
 {
@@ -195,14 +240,20 @@ cmd_apply(struct cli *c, int argc, char **argv)
     json_t *body = json_object();
     const struct call q = {
         .method = "POST", .path = cli_path(c, "config", "apply", NULL), .body = body};
+    int status = apply_body(c, body);
 
-    set_text(body, "note", cli_option(&argc, argv, "--note"));
-    int status = cli_no_more(argc, argv, 0, 0);
+    (void)argc;
+    (void)argv;
     if (status == 0) {
         status = cli_call(c, &q, &task, NULL);
     }
     if (status == 0) {
         status = follow_task(c, task);
+    }
+    if (status == 0 && !c->json && cli_flag(c, "--confirm")) {
+        printf(
+            "Kept only if \"lockstep confirm\" follows within %s s.\n",
+            cli_option(c, "--confirm"));
     }
     json_decref(task);
     json_decref(body);
@@ -210,21 +261,46 @@ cmd_apply(struct cli *c, int argc, char **argv)
 }
 
 int
+cmd_confirm(struct cli *c, int argc, char **argv)
+{
+    json_t *answer = NULL;
+    const struct call q = {.method = "POST", .path = cli_path(c, "config", "confirm", NULL)};
+    int status = cli_call(c, &q, &answer, NULL);
+
+    (void)argc;
+    (void)argv;
+    if (status == 0 && !cli_printed_json(c, answer)) {
+        puts("Confirmed: it stays.");
+    }
+    json_decref(answer);
+    return status;
+}
+
+int
 cmd_discard(struct cli *c, int argc, char **argv)
 {
-    int status = cli_no_more(argc, argv, 0, 2);
+    bool all = cli_flag(c, "--all");
+    const struct schema_kind *kind = argc > 1 ? cli_kind(argv[1]) : NULL;
 
-    if (status == 0 && argc == 2) {
-        status = cli_no_more(argc, argv, 2, 2);
+    if (all == (argc > 1)) {
+        return cli_misused(c, "give either KIND and NAME, or --all");
     }
-    if (status != 0) {
-        return status;
+    if (argc > 1 && kind == NULL) {
+        return EXIT_USAGE;
     }
+    if (kind != NULL && argc < 3 && !kind->singleton) {
+        return cli_misused(c, "the name of the %s is missing", kind->name);
+    }
+    const char *name = argc == 3 ? argv[2] : kind != NULL ? kind->name : "";
     const struct call q = {
         .method = "DELETE",
-        .path = argc == 3 ? cli_path(c, "draft", argv[1], argv[2], NULL)
-                          : cli_path(c, "draft", NULL)};
-    return cli_call(c, &q, NULL, NULL);
+        .path = kind != NULL ? cli_path(c, "draft", kind->name, name, NULL)
+                             : cli_path(c, "draft", NULL)};
+    int status = cli_call(c, &q, NULL, NULL);
+    if (status == 0 && !c->json) {
+        puts("Discarded.");
+    }
+    return status;
 }
 
 int
@@ -232,22 +308,22 @@ cmd_restore(struct cli *c, int argc, char **argv)
 {
     json_t *answer = NULL;
     json_t *body = json_object();
-    bool apply = cli_flag(&argc, argv, "--apply");
+    bool apply = cli_flag(c, "--apply");
 
-    set_text(body, "note", cli_option(&argc, argv, "--note"));
+    (void)argc;
+    cli_set_text(body, "note", cli_option(c, "--note"));
     if (apply) {
         json_object_set_new(body, "apply", json_true());
     }
-    int status = cli_no_more(argc, argv, 1, 1);
-    if (status == 0) {
-        const char *path = cli_path(c, "commits", argv[1], "restore", NULL);
-        const struct call q = {.method = "POST", .path = path, .body = body};
-        status = cli_call(c, &q, &answer, NULL);
-    }
+    const struct call q = {
+        .method = "POST",
+        .path = cli_path(c, "commits", argv[1], "restore", NULL),
+        .body = body};
+    int status = cli_call(c, &q, &answer, NULL);
     if (status == 0 && apply) {
         status = follow_task(c, answer);
     } else if (status == 0 && !cli_printed_json(c, answer)) {
-        puts("In the draft. \"lockstep diff\" shows it, \"lockstep apply\" applies it.");
+        show_drafted();
     }
     json_decref(answer);
     json_decref(body);

@@ -1,60 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects of any kind: list, get, create, set, delete. */
-#include <errno.h>
-#include <fcntl.h>
+/* Objects of any kind: list, get, create, set, replace, delete. */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/file.h"
 #include "base/json.h"
-#include "cli/cli.h"
-#include "model/schema.h"
+#include "cli/show.h"
 
-#define BODY_MAX_BYTES ((size_t)8 << 20)
-#define CELL_BYTES     ((size_t)1 << 20)
-#define LIST_COLUMNS   6
-
-static const struct schema_kind *
-kind_of(const char *word)
-{
-    enum kind k;
-
-    if (schema_kind_by_name(word, &k) || schema_kind_by_plural(word, &k)) {
-        return schema_kind(k);
-    }
-    fprintf(stderr, "lockstep: there is no kind \"%s\"; kinds are:", word);
-    for (int i = 0; i < KIND_COUNT; i++) {
-        fprintf(stderr, " %s", schema_kinds[i].name);
-    }
-    (void)fputc('\n', stderr);
-    return NULL;
-}
-
-static const char *
-object_path(struct cli *c, const struct schema_kind *kind, const char *name)
-{
-    return kind->singleton ? cli_path(c, kind->plural, NULL)
-                           : cli_path(c, kind->plural, name, NULL);
-}
-
-static void
-put_cell(struct cli *c, struct table *t, const json_t *v)
-{
-    CLEANUP(buf_fini) struct buf text;
-
-    if (json_is_string(v)) {
-        table_cell(t, json_string_value(v));
-    } else if (json_is_array(v) && json_array_size(v) > 3) {
-        table_cell(t, arena_printf(c->arena, "%zu items", json_array_size(v)));
-    } else if (v == NULL || json_is_null(v)) {
-        table_cell(t, "-");
-    } else {
-        buf_init(&text, CELL_BYTES);
-        json_canonical(v, &text);
-        table_cell(t, buf_str(&text));
-    }
-}
+#define VALUE_MAX_BYTES ((size_t)128 << 20)
+#define LIST_COLUMNS    6
 
 /* The first fields of the schema are the telling ones. */
 static void
@@ -74,7 +27,7 @@ show_list(struct cli *c, const struct schema_kind *kind, const json_t *items)
     json_array_foreach(items, i, item)
     {
         for (size_t f = 0; f < columns; f++) {
-            put_cell(c, t, json_object_get(item, heads[f]));
+            table_cell_value(t, json_object_get(item, heads[f]));
         }
     }
     table_print(t);
@@ -83,61 +36,38 @@ show_list(struct cli *c, const struct schema_kind *kind, const json_t *items)
 int
 cmd_list(struct cli *c, int argc, char **argv)
 {
-    json_t *page = NULL;
-    json_t *items = json_array();
-    const char *after = "";
-    int status = cli_no_more(argc, argv, 1, 1);
-    const struct schema_kind *kind = status == 0 ? kind_of(argv[1]) : NULL;
+    const struct schema_kind *kind = cli_kind(argv[1]);
+    json_t *items = NULL;
+    const json_t *item;
+    size_t i;
 
-    while (kind != NULL && status == 0) {
-        CLEANUP(buf_fini) struct buf path;
-        buf_init(&path, 8192);
-        buf_puts(&path, object_path(c, kind, ""));
-        if (!kind->singleton) {
-            path.data[--path.len] = '\0';
-            buf_puts(&path, "?limit=1000");
-            if (after[0] != '\0') {
-                buf_puts(&path, "&after=");
-                rest_put_segment(&path, after);
-            }
-        }
-        const struct call q = {.method = "GET", .path = buf_str(&path)};
-        status = cli_call(c, &q, &page, NULL);
-        if (status != 0) {
-            break;
-        }
-        if (kind->singleton) {
-            json_array_append(items, page);
-        } else {
-            json_array_extend(items, json_object_get(page, "items"));
-        }
-        after = arena_strdup(c->arena, cli_str(page, "next"));
-        json_decref(page);
-        if (after[0] == '\0') {
-            break;
-        }
+    (void)argc;
+    if (kind == NULL) {
+        return EXIT_USAGE;
     }
-    if (kind == NULL && status == 0) {
-        status = EXIT_USAGE;
+    int status = cli_fetch(c, kind, cli_option(c, "--match"), &items);
+    if (status != 0) {
+        return status;
     }
-    if (status == 0 && !cli_printed_json(c, items)) {
+    if (cli_flag(c, "--names")) {
+        json_array_foreach(items, i, item)
+        {
+            puts(kind->singleton ? kind->name : cli_str(item, "name"));
+        }
+    } else if (!cli_printed_json(c, items)) {
         show_list(c, kind, items);
     }
     json_decref(items);
-    return status;
+    return 0;
 }
 
 /* Kind, and the name unless it is a singleton; *ret_rest: index of what follows. */
 static int
 take_object(
-    int argc, char **argv, const struct schema_kind **ret, const char **ret_name, int *ret_rest)
+    const struct cli *c, int argc, char **argv, const struct schema_kind **ret,
+    const char **ret_name, int *ret_rest)
 {
-    int status = cli_no_more(argc, argv, 1, 1000);
-
-    if (status != 0) {
-        return status;
-    }
-    *ret = kind_of(argv[1]);
+    *ret = cli_kind(argv[1]);
     if (*ret == NULL) {
         return EXIT_USAGE;
     }
@@ -147,12 +77,51 @@ take_object(
         return 0;
     }
     if (argc < 3) {
-        cli_error("%s: the name of the %s is missing", argv[0], (*ret)->name);
-        return EXIT_USAGE;
+        return cli_misused(c, "the name of the %s is missing", (*ret)->name);
     }
     *ret_name = argv[2];
     *ret_rest = 3;
     return 0;
+}
+
+/* An item of a list of records: "server=web1 weight=100", in the schema's order. */
+static void
+put_record(const struct schema_field *field, struct buf *out, const json_t *record)
+{
+    for (uint32_t f = 0; f < field->field_count; f++) {
+        buf_printf(out, "%s%s=", f > 0 ? " " : "", field->fields[f].name);
+        cli_put_value(out, json_object_get(record, field->fields[f].name));
+    }
+}
+
+/* One line, of a list one for each item. */
+static void
+show_field(const struct schema_field *field, const json_t *v)
+{
+    size_t count = json_array_size(v);
+
+    for (size_t i = 0; i < (count > 0 ? count : 1); i++) {
+        CLEANUP(buf_fini) struct buf text;
+        const json_t *item = count > 0 ? json_array_get(v, i) : v;
+
+        buf_init(&text, VALUE_MAX_BYTES);
+        if (field->secret) {
+            buf_puts(&text, json_is_true(json_object_get(v, "set")) ? "(set)" : "(not set)");
+        } else if (json_is_object(item)) {
+            put_record(field, &text, item);
+        } else if (!field->list || count > 0) {
+            cli_put_value(&text, item);
+        }
+        printf("%-26s %s\n", i == 0 ? field->name : "", text.len > 0 ? buf_str(&text) : "-");
+    }
+}
+
+static void
+show_object(const struct schema_kind *kind, const json_t *object)
+{
+    for (uint32_t f = 0; f < kind->field_count; f++) {
+        show_field(&kind->fields[f], json_object_get(object, kind->fields[f].name));
+    }
 }
 
 int
@@ -162,34 +131,19 @@ cmd_get(struct cli *c, int argc, char **argv)
     const char *name;
     json_t *object = NULL;
     int rest;
-    int status = take_object(argc, argv, &kind, &name, &rest);
+    int status = take_object(c, argc, argv, &kind, &name, &rest);
 
-    if (status != 0) {
-        return status;
+    if (status == 0 && argc > rest) {
+        status = cli_misused(c, "there is one %s only", kind->name);
     }
-    const struct call q = {.method = "GET", .path = object_path(c, kind, name)};
-    status = cli_call(c, &q, &object, NULL);
-    if (status != 0) {
-        return status;
+    if (status == 0) {
+        status = cli_get(c, cli_object_path(c, kind, name), &object);
     }
-    if (!cli_printed_json(c, object)) {
-        for (uint32_t f = 0; f < kind->field_count; f++) {
-            CLEANUP(buf_fini) struct buf text;
-            CLEANUP(buf_fini) struct buf clean;
-            const json_t *v = json_object_get(object, kind->fields[f].name);
-            buf_init(&text, BODY_MAX_BYTES);
-            buf_init(&clean, BODY_MAX_BYTES * 4);
-            if (json_is_string(v)) {
-                buf_puts(&text, json_string_value(v));
-            } else if (v != NULL) {
-                json_canonical(v, &text);
-            }
-            cli_put_text(&clean, buf_str(&text));
-            printf("%-26s %s\n", kind->fields[f].name, buf_str(&clean));
-        }
+    if (status == 0 && !cli_printed_json(c, object)) {
+        show_object(kind, object);
     }
     json_decref(object);
-    return 0;
+    return status;
 }
 
 static json_t *
@@ -262,54 +216,13 @@ take_fields(const struct schema_kind *kind, int argc, char **argv, json_t *body)
     return 0;
 }
 
-static err_t
-read_input(struct buf *out, struct error *e)
-{
-    char piece[8192];
-
-    for (;;) {
-        ssize_t got = read(STDIN_FILENO, piece, sizeof(piece));
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got < 0) {
-            return error_errno(e, ERR_IO, errno, "standard input");
-        }
-        if (got == 0) {
-            return buf_status(out, e);
-        }
-        buf_put(out, piece, (size_t)got);
-    }
-}
-
 static int
-read_body(const char *path, json_t **ret)
+body_of(
+    const struct cli *c, const struct schema_kind *kind, int argc, char **argv, json_t **ret)
 {
-    CLEANUP(buf_wipe_fini) struct buf text;
-    struct error e;
-
-    buf_init(&text, BODY_MAX_BYTES);
-    err_t err = strcmp(path, "-") == 0 ? read_input(&text, &e)
-                                       : file_read_at(AT_FDCWD, path, &text, &e);
-    if (err == ERR_OK) {
-        err = json_parse(buf_str(&text), text.len, ret, &e);
-    }
-    if (err == ERR_OK && json_is_object(*ret)) {
-        return 0;
-    }
-    if (err == ERR_OK) {
-        cli_error("%s: not a JSON object", path);
-    } else {
-        cli_error("%s: %s", path, e.msg);
-    }
-    return EXIT_USAGE;
-}
-
-static int
-body_of(const struct schema_kind *kind, const char *file, int argc, char **argv, json_t **ret)
-{
+    const char *file = cli_option(c, "--file");
     json_t *body = NULL;
-    int status = file != NULL ? read_body(file, &body) : 0;
+    int status = file != NULL ? cli_read_json(file, &body) : 0;
 
     if (status != 0) {
         return status;
@@ -326,18 +239,31 @@ body_of(const struct schema_kind *kind, const char *file, int argc, char **argv,
     return status;
 }
 
+static void
+show_done(const struct schema_kind *kind, const char *name, char sign)
+{
+    printf("  %c %s %s\n", sign, kind->name, name);
+    if (kind->direct) {
+        puts("Done, at once.");
+    } else {
+        show_drafted();
+    }
+}
+
 int
 cmd_create(struct cli *c, int argc, char **argv)
 {
     const struct schema_kind *kind;
     const char *name;
-    const char *file = cli_option(&argc, argv, "--file");
     json_t *body = NULL, *made = NULL;
     int rest;
-    int status = take_object(argc, argv, &kind, &name, &rest);
+    int status = take_object(c, argc, argv, &kind, &name, &rest);
 
+    if (status == 0 && kind->singleton) {
+        status = cli_misused(c, "the %s is always there: set changes it", kind->name);
+    }
     if (status == 0) {
-        status = body_of(kind, file, argc - rest, argv + rest, &body);
+        status = body_of(c, kind, argc - rest, argv + rest, &body);
     }
     if (status != 0) {
         return status;
@@ -347,76 +273,89 @@ cmd_create(struct cli *c, int argc, char **argv)
         .method = "POST", .path = cli_path(c, kind->plural, NULL), .body = body};
     status = cli_call(c, &q, &made, NULL);
     json_decref(body);
-    if (status == 0 && !cli_printed_json(c, made) && cli_str(made, "key")[0] != '\0') {
-        printf("%s\n", cli_str(made, "key"));
+    if (status == 0 && !cli_printed_json(c, made)) {
+        const char *key = json_string_value(json_object_get(made, "key"));
+        if (key != NULL) {
+            puts(key);
+        } else {
+            show_done(kind, name, '+');
+        }
     }
     json_decref(made);
     return status;
 }
 
-/* ETag of the object as it is now, so that a change made meanwhile is not lost. */
+/* PATCH and PUT: what changes, on top of the object as it is now. */
 static int
-etag_of(struct cli *c, const char *path, const char **ret)
-{
-    struct rest_answer answer;
-    const struct call q = {.method = "GET", .path = path};
-
-    rest_answer_init(&answer);
-    int status = cli_call(c, &q, NULL, &answer);
-    *ret = arena_strdup(c->arena, answer.etag);
-    rest_answer_fini(&answer);
-    return status;
-}
-
-int
-cmd_set(struct cli *c, int argc, char **argv)
+write_object(struct cli *c, int argc, char **argv, const char *method)
 {
     const struct schema_kind *kind;
-    const char *name, *etag;
-    const char *file = cli_option(&argc, argv, "--file");
+    const char *name, *etag = NULL;
     json_t *body = NULL, *now = NULL;
     int rest;
-    int status = take_object(argc, argv, &kind, &name, &rest);
+    int status = take_object(c, argc, argv, &kind, &name, &rest);
 
+    if (status == 0 && argc == rest && !cli_flag(c, "--file")) {
+        status = cli_misused(c, "give FIELD=VALUE or --file");
+    }
     if (status == 0) {
-        status = body_of(kind, file, argc - rest, argv + rest, &body);
+        status = body_of(c, kind, argc - rest, argv + rest, &body);
     }
     if (status != 0) {
         return status;
     }
-    const char *path = object_path(c, kind, name);
-    status = etag_of(c, path, &etag);
+    if (strcmp(method, "PUT") == 0 && json_object_get(body, "name") == NULL &&
+        !kind->singleton) {
+        json_object_set_new(body, "name", json_string(name));
+    }
+    const char *path = cli_object_path(c, kind, name);
+    status = cli_etag(c, path, &etag);
     if (status == 0) {
-        const struct call q = {.method = "PATCH", .path = path, .body = body, .if_match = etag};
+        const struct call q = {.method = method, .path = path, .body = body, .if_match = etag};
         status = cli_call(c, &q, &now, NULL);
     }
     json_decref(body);
-    if (status == 0) {
-        cli_printed_json(c, now);
+    if (status == 0 && !cli_printed_json(c, now)) {
+        show_done(kind, name, '~');
     }
     json_decref(now);
     return status;
 }
 
 int
+cmd_set(struct cli *c, int argc, char **argv)
+{
+    return write_object(c, argc, argv, "PATCH");
+}
+
+int
+cmd_replace(struct cli *c, int argc, char **argv)
+{
+    return write_object(c, argc, argv, "PUT");
+}
+
+int
 cmd_delete(struct cli *c, int argc, char **argv)
 {
     const struct schema_kind *kind;
-    const char *name, *etag;
+    const char *name, *etag = NULL;
     int rest;
-    int status = take_object(argc, argv, &kind, &name, &rest);
+    int status = take_object(c, argc, argv, &kind, &name, &rest);
 
+    if (status == 0 && kind->singleton) {
+        status = cli_misused(c, "the %s cannot be deleted", kind->name);
+    }
+    if (status != 0) {
+        return status;
+    }
+    const char *path = cli_object_path(c, kind, name);
+    status = cli_etag(c, path, &etag);
     if (status == 0) {
-        status = cli_no_more(argc, argv, rest - 1, rest - 1);
+        const struct call q = {.method = "DELETE", .path = path, .if_match = etag};
+        status = cli_call(c, &q, NULL, NULL);
     }
-    if (status != 0) {
-        return status;
+    if (status == 0 && !c->json) {
+        show_done(kind, name, '-');
     }
-    const char *path = object_path(c, kind, name);
-    status = etag_of(c, path, &etag);
-    if (status != 0) {
-        return status;
-    }
-    const struct call q = {.method = "DELETE", .path = path, .if_match = etag};
-    return cli_call(c, &q, NULL, NULL);
+    return status;
 }

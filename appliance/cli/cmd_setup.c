@@ -153,18 +153,13 @@ cmd_setup(struct cli *c, int argc, char **argv)
 {
     struct error e;
     struct setup s = {
-        .state_dir = cli_option(&argc, argv, "--state-dir"),
-        .name = cli_option(&argc, argv, "--name")};
-    const char *password_file = cli_option(&argc, argv, "--password-file");
-    const char *url = cli_option(&argc, argv, "--url");
-    int status = cli_no_more(argc, argv, 0, 0);
+        .state_dir = cli_option(c, "--state-dir"), .name = cli_option(c, "--name")};
+    const char *password_file = cli_option(c, "--password-file");
 
-    if (status != 0) {
-        return status;
-    }
+    (void)argc;
+    (void)argv;
     s.state_dir = s.state_dir != NULL ? s.state_dir : DEFAULT_STATE_DIR;
     s.name = s.name != NULL ? s.name : "admin";
-    c->config.url = url != NULL ? url : c->config.url;
     c->config.key = NULL;
     err_t err = ERR_OK;
     if (password_file != NULL) {
@@ -179,7 +174,7 @@ cmd_setup(struct cli *c, int argc, char **argv)
         cli_error("%s", e.msg);
         return EXIT_NO;
     }
-    status = set_up(c, &s);
+    int status = set_up(c, &s);
     if (status != 0) {
         return status;
     }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changes, problems and tasks as people read them. */
+#include "cli/show.h"
+
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "cli/cli.h"
 
 #define TEXT_MAX_BYTES    ((size_t)4 << 20)
 #define VALUE_SHOWN_BYTES 60
@@ -62,29 +65,90 @@ show_fields(const json_t *object)
 }
 
 void
+show_line(const char *name, const char *fmt, ...)
+{
+    CLEANUP(buf_fini) struct buf clean;
+    char text[1024];
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    buf_init(&clean, sizeof(text) * 4);
+    cli_put_text(&clean, text);
+    printf("%-10s %s\n", name, buf_str(&clean));
+}
+
+const char *
+show_time(struct cli *c, const char *at)
+{
+    const char *t = strchr(at, 'T');
+
+    if (t == NULL || strlen(t) < 9) {
+        return at;
+    }
+    return arena_printf(c->arena, "%.*s %.8s UTC", (int)(t - at), at, t + 1);
+}
+
+static int
+by_kind_and_name(const void *a, const void *b)
+{
+    const json_t *const *x = a, *const *y = b;
+    int kind = strcmp(cli_str(*x, "kind"), cli_str(*y, "kind"));
+
+    return kind != 0 ? kind : strcmp(cli_str(*x, "name"), cli_str(*y, "name"));
+}
+
+static void
+show_changed(const struct cli *c, const json_t *object)
+{
+    CLEANUP(buf_fini) struct buf line;
+    const char *change = cli_str(object, "change");
+    bool added = strcmp(change, "added") == 0;
+    bool removed = strcmp(change, "removed") == 0;
+    const char *color = added ? GREEN : removed ? RED : CYAN;
+
+    buf_init(&line, TEXT_MAX_BYTES);
+    buf_printf(&line, "  %c ", added ? '+' : removed ? '-' : '~');
+    cli_put_text(&line, cli_str(object, "kind"));
+    buf_putc(&line, ' ');
+    cli_put_text(&line, cli_str(object, "name"));
+    printf("%s%s%s\n", c->color ? color : "", buf_str(&line), c->color ? PLAIN : "");
+    if (!added && !removed) {
+        show_fields(object);
+    }
+}
+
+void
 show_objects(const struct cli *c, const json_t *objects)
 {
-    const json_t *object;
-    size_t i;
+    size_t count = json_array_size(objects);
+    const json_t **sorted = arena_alloc(c->arena, (count + 1) * sizeof(*sorted));
 
-    json_array_foreach(objects, i, object)
-    {
-        CLEANUP(buf_fini) struct buf line;
-        const char *change = cli_str(object, "change");
-        bool added = strcmp(change, "added") == 0;
-        bool removed = strcmp(change, "removed") == 0;
-        const char *color = added ? GREEN : removed ? RED : CYAN;
+    for (size_t i = 0; i < count; i++) {
+        sorted[i] = json_array_get(objects, i);
+    }
+    qsort(sorted, count, sizeof(*sorted), by_kind_and_name);
+    for (size_t i = 0; i < count; i++) {
+        show_changed(c, sorted[i]);
+    }
+}
 
-        buf_init(&line, TEXT_MAX_BYTES);
-        buf_printf(&line, "  %c ", added ? '+' : removed ? '-' : '~');
-        cli_put_text(&line, cli_str(object, "kind"));
-        buf_putc(&line, ' ');
-        cli_put_text(&line, cli_str(object, "name"));
-        printf("%s%s%s\n", c->color ? color : "", buf_str(&line), c->color ? PLAIN : "");
-        if (!added && !removed) {
-            show_fields(object);
+/* "kind name /pointer: ", as far as it is known. */
+static void
+put_place(struct buf *out, const json_t *problem)
+{
+    static const char *const parts[] = {"kind", "name", "pointer"};
+    size_t before = out->len;
+
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        const char *part = cli_str(problem, parts[i]);
+        if (part[0] != '\0') {
+            buf_puts(out, out->len > before ? " " : "");
+            cli_put_text(out, part);
         }
     }
+    buf_puts(out, out->len > before ? ": " : "");
 }
 
 void
@@ -96,26 +160,14 @@ show_problems(const json_t *problems)
     json_array_foreach(problems, i, problem)
     {
         CLEANUP(buf_fini) struct buf line;
-        const char *kind = cli_str(problem, "kind");
-        const char *severity = cli_str(problem, "severity");
 
         buf_init(&line, TEXT_MAX_BYTES);
-        buf_puts(&line, "  ");
-        if (kind[0] != '\0') {
-            cli_put_text(&line, kind);
-            buf_putc(&line, ' ');
-            cli_put_text(&line, cli_str(problem, "name"));
-            buf_putc(&line, ' ');
-        }
-        cli_put_text(&line, cli_str(problem, "pointer"));
-        if (line.len > 2) {
-            buf_puts(&line, line.data[line.len - 1] == ' ' ? "- " : ": ");
-        }
-        if (strcmp(severity, "warning") == 0) {
+        put_place(&line, problem);
+        if (strcmp(cli_str(problem, "severity"), "warning") == 0) {
             buf_puts(&line, "warning: ");
         }
         cli_put_text(&line, cli_str(problem, "message"));
-        fprintf(stderr, "%s\n", buf_str(&line));
+        cli_error("%s", buf_str(&line));
     }
 }
 
@@ -141,6 +193,25 @@ show_unified(const struct cli *c, const char *diff)
         show_diff_line(c, diff, len);
         diff += len + (diff[len] == '\n');
     }
+}
+
+void
+show_diff(struct cli *c, const json_t *diff)
+{
+    show_objects(c, json_object_get(diff, "objects"));
+    const char *text = cli_str(diff, "haproxy_cfg");
+    if (text[0] != '\0') {
+        putchar('\n');
+        show_unified(c, text);
+    }
+    (void)fflush(stdout);
+    show_problems(json_object_get(diff, "problems"));
+}
+
+void
+show_drafted(void)
+{
+    puts("In the draft. \"lockstep diff\" shows it, \"lockstep apply\" applies it.");
 }
 
 static void
@@ -222,12 +293,15 @@ struct follow {
 };
 
 static bool
-on_task(void *ctx, const char *data, size_t len)
+on_task(void *ctx, const char *topic, const char *data, size_t len)
 {
     struct follow *f = ctx;
     struct error e;
     json_t *task = NULL;
 
+    if (strcmp(topic, "task") != 0) {
+        return true;
+    }
     if (json_parse(data, len, &task, &e) != ERR_OK) {
         return true;
     }
@@ -247,11 +321,10 @@ int
 follow_task(struct cli *c, const json_t *task)
 {
     struct follow f = {.cli = c, .id = json_integer_value(json_object_get(task, "id"))};
-    struct error e;
-    int status = EXIT_UNREACHED;
+    int status = cli_events(c, "/api/v1/events?topics=task", on_task, &f, false);
 
-    if (rest_events(c->rest, "/api/v1/events?topics=task", on_task, &f, &e) != ERR_OK) {
-        cli_error("%s; \"lockstep tasks %lld\" shows how it went on", e.msg, (long long)f.id);
+    if (status != 0) {
+        cli_error("\"lockstep tasks %lld\" shows how it went on", (long long)f.id);
     } else if (cli_printed_json(c, f.last)) {
         status = strcmp(cli_str(f.last, "state"), "failed") == 0 ? EXIT_NO : 0;
     } else {

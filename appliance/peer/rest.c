@@ -12,6 +12,7 @@
 
 #define REST_MAGIC      0x52455354u
 #define EVENT_MAX_BYTES ((size_t)4 << 20)
+#define TOPIC_BYTES     32
 
 struct rest {
     unsigned magic;
@@ -226,8 +227,12 @@ take_events(struct event_reader *x)
     while (!x->done && x->text.len > 0 && (end = strstr(x->text.data, "\n\n")) != NULL) {
         *end = '\0';
         const char *data = strstr(x->text.data, "data: ");
-        if (data != NULL) {
-            x->done = !x->fn(x->ctx, data + 6, strcspn(data + 6, "\n"));
+        const char *name = strstr(x->text.data, "event: ");
+        if (data != NULL && name != NULL && name < data) {
+            char topic[TOPIC_BYTES] = {0};
+            size_t len = strcspn(name + 7, "\n");
+            memcpy(topic, name + 7, len < sizeof(topic) ? len : 0);
+            x->done = !x->fn(x->ctx, topic, data + 6, strcspn(data + 6, "\n"));
         }
         size_t used = (size_t)(end - x->text.data) + 2;
         memmove(x->text.data, x->text.data + used, x->text.len - used + 1);

@@ -55,8 +55,8 @@ MUST_USE err_t rest_call(
 
 /* Reads a stream of server-sent events from its oldest kept event on, until fn returns false
  * (ERR_OK), the server ends it or the timeout passes. An answer >= 400 is ERR_UNAVAILABLE. fn
- * gets the data of one event (JSON) and its length. */
-typedef bool (*rest_event_fn)(void *ctx, const char *data, size_t len);
+ * gets the topic of one event, its data (JSON) and the length of that. */
+typedef bool (*rest_event_fn)(void *ctx, const char *topic, const char *data, size_t len);
 MUST_USE err_t
 rest_events(struct rest *r, const char *path, rest_event_fn fn, void *ctx, struct error *e);
 

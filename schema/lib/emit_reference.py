@@ -2,7 +2,7 @@
 """docs/reference: one page per kind, one for the routes, one list of the pages."""
 import json
 
-from lib import names
+from lib import emit_manual, names
 from lib.emit_openapi import WHERE, error_statuses
 from lib.emit_schema import error_of
 
@@ -170,7 +170,8 @@ def api_page(source):
 
 
 def index_page(source):
-    out = [NOTICE, "# Reference\n\n", "- [The API](api.md)\n", "- [Text types](text-types.md)\n"]
+    out = [NOTICE, "# Reference\n\n", "- [The API](api.md)\n",
+           "- [The command line](cli.md)\n", "- [Text types](text-types.md)\n"]
     out += ["- [%s](%s.md): %s\n" % (k["title"], k["kind"], k["help"]) for k in source.kinds]
     return "".join(out)
 
@@ -178,6 +179,7 @@ def index_page(source):
 def pages(source):
     yield "README.md", index_page(source)
     yield "api.md", api_page(source)
+    yield "cli.md", emit_manual.page(source)
     yield "text-types.md", types_page(source)
     for kind in source.kinds:
         yield kind["kind"] + ".md", kind_page(source, kind)

@@ -4,13 +4,14 @@ import json
 
 
 class Source:
-    """What the files say: types by name, kinds and routes in their order, components."""
+    """What the files say: types by name, kinds and routes in their order, components, commands."""
 
-    def __init__(self, types, kinds, routes, components):
+    def __init__(self, types, kinds, routes, components, commands):
         self.types = types
         self.kinds = kinds
         self.routes = routes
         self.components = components
+        self.commands = commands
 
     def kind(self, name):
         return next(k for k in self.kinds if k["kind"] == name)
@@ -44,4 +45,5 @@ def load(folder):
             raise SchemaError("%s: \"kind\" must be \"%s\", like the file" % (path.name, path.stem))
         kinds.append(kind)
     return Source(read_json(folder / "types.json"), kinds,
-                  read_json(folder / "routes.json"), read_json(folder / "components.json"))
+                  read_json(folder / "routes.json"), read_json(folder / "components.json"),
+                  read_json(folder / "commands.json"))

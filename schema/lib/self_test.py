@@ -48,11 +48,30 @@ def drop_name(source):
     del source.kind("pool")["fields"][0]
 
 
+def verb(source, name):
+    return next(v for v in source.commands["verbs"] if v["name"] == name)
+
+
+def put_verb(name, key, value):
+    return lambda source: verb(source, name).__setitem__(key, value)
+
+
 # (what is broken, words that the finding must have)
 BROKEN = [
     (put("pool", "retries", "since", 1), "retries: since 1 is not between 2 and"),
     (put("listener", "port", "since", 2), "port: a field that came later cannot be required"),
     (put("listener", "addresses", "since", 2), "addresses: a list that came later has no"),
+    (put_verb("status", "calls", []), "no command calls GET /api/v1/status"),
+    (lambda source: source.commands["without_verb"].__setitem__("GET /api/v1/status", "No."),
+     "GET /api/v1/status has a command and a reason"),
+    (put_verb("status", "help", "nothing"), "commands.json: status: help is no sentence"),
+    (put_verb("status", "name", "diff"), "commands.json: diff stands twice"),
+    (put_verb("get", "arguments", [{"name": "A", "type": "word"}]), "unknown type \"word\""),
+    (put_verb("get", "arguments", [{"name": "A", "type": "object:x"}]), "no kind \"x\""),
+    (put_verb("get", "options", [{"name": "--a", "type": "flag", "value": "B", "help": "Is."}]),
+     "--a: a flag has no value"),
+    (put_verb("get", "options", [{"name": "--json", "type": "flag", "help": "Is so."}]),
+     "--json stands twice"),
     (put("pool", "retries", "default", 11), "kinds/pool.json: retries: default 11 is outside"),
     (put("pool", "retries", "default", True), "retries: default must be an integer"),
     (put("pool", "balance", "default", "random"), "balance: default \"random\" is none"),

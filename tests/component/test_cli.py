@@ -1,9 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """The command line against a real node, from setup to restore and verify."""
+import contextlib
+import fcntl
+import http.server
 import json
 import os
+import pty
+import struct
 import subprocess
+import termios
+import threading
 import unittest
 
 import node
@@ -57,6 +64,8 @@ class Cli(unittest.TestCase):
         self.assertRegex(status, r"(?m)^running +revision 3, as stored$")
         self.assertRegex(status, r"(?m)^serving +yes")
         self.assertIn("draft is empty", self.run_cli("diff"))
+        self.assertEqual(self.run_cli("ready"), "ready\n")
+        self.assertRegex(self.run_cli("whoami"), r"(?m)^key +cli$")
 
     def test_3_objects(self):
         self.run_cli("create", "server", "extra", "address=192.0.2.5", "port=81")
@@ -67,12 +76,85 @@ class Cli(unittest.TestCase):
         self.assertRegex(shown, r"(?m)^port +82$")
         self.assertRegex(shown, r"(?m)^maxconn +7$")
         self.assertIn("extra", self.run_cli("list", "servers"))
+        self.assertEqual(self.run_cli("list", "server", "--names", "--match", "XTR"), "extra\n")
+        self.assertRegex(self.run_cli("draft"), r"(?m)^\+ +server +extra +key cli ")
+        self.run_cli("replace", "server", "extra", "address=192.0.2.6", "port=83")
+        self.assertEqual(self.run_json("get", "server", "extra")["maxconn"], 0)
+        self.run_cli("create", "server", "other", "address=192.0.2.5", "port=81")
+        self.run_cli("discard", "server", "other")
+        self.assertEqual(self.run_cli("list", "server", "--names", "--match", "other"), "")
+        self.assertRegex(self.run_cli("get", "pool", "app.test"),
+                         r"(?m)^members +server=app.test.s1 weight=100 role=active$")
         self.run_cli("set", "haproxy", "maxconn=3456")
         self.run_cli("delete", "server", "extra")
         self.run_cli("publish", "http://gone.test", "--to", self.backend.target)
         self.assertIn("- service gone.test", self.run_cli("unpublish", "gone.test"))
         self.run_cli("apply")
         self.assertIn("maxconn 3456", self.run_cli("config"))
+        self.assertIn("maxconn 3456", self.run_json("config")["haproxy_cfg"])
+
+    def test_3_preview_names_the_field_of_a_line(self):
+        pool = self.run_json("get", "pool", "app.test")
+        body = {k: v for k, v in pool.items() if k not in ("id", "kind")}
+        body["balance"] = "leastconn"
+        shown = self.run_cli("render", "pool", "app.test", "--file", "-", "--changed",
+                             text=json.dumps(body))
+        self.assertRegex(shown, r"(?m)^    balance leastconn +# pool app.test balance$")
+        self.assertIn("No line is new", self.run_cli("render", "--changed"))
+        self.run_cli("render", "pool", status=2)
+
+    def test_3_import_and_export(self):
+        document = {
+            "publish": [{"url": "https://a.test", "to": ["192.0.2.1:80"]},
+                        {"url": "https://b.test", "to": ["192.0.2.2:80"], "name": "b"}],
+            "objects": [{"kind": "pool", "body": {"name": "b", "retries": 9}},
+                        {"kind": "pool", "body": {"name": "loose", "members": [
+                            {"server": "late"}]}},
+                        {"kind": "server", "body": {
+                            "name": "late", "address": "192.0.2.9", "port": 9}}]}
+        path = os.path.join(self.node.root, "import.json")
+
+        def write():
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(document, file)
+
+        write()
+        self.assertIn("+backend loose", self.run_cli("import", "--dry-run", path))
+        self.assertIn("draft is empty", self.run_cli("diff"))
+        self.run_cli("import", path)
+        self.assertEqual(self.run_json("get", "pool", "b")["retries"], 9)
+        before = self.run_cli("export")
+        self.assertNotIn("PRIVATE KEY", before)
+        self.assertIn("Nothing to change", self.run_cli("import", "-", text=before))
+        # What is exported makes the same where there is nothing: only placeholders are new.
+        self.run_cli("discard", "--all")
+        self.run_cli("import", "-", text=before)
+        bodies = [[o["body"] for o in json.loads(text)["objects"]]
+                  for text in (before, self.run_cli("export"))]
+        for body in bodies[0] + bodies[1]:
+            body.pop("certificate", None)
+        self.assertEqual(*bodies)
+        self.run_cli("discard", "--all")
+        for change, words in (
+                (lambda d: d["publish"][1].update(to=["192.0.2.2:0"]),
+                 "service b /publish/1/to/0"),
+                (lambda d: d["objects"][0]["body"].update(retries=99),
+                 "pool b /objects/0/body/retries"),
+                (lambda d: d["objects"][2].update(kind="serve"), "/objects/2/kind"),
+                (lambda d: d["objects"].append({"kind": "admin", "body": {"name": "x"}}),
+                 "/objects/3/kind"),
+                (lambda d: d["objects"][1]["body"].update(monitor="nix"),
+                 "pool loose /objects/1/body/monitor"),
+                (lambda d: d.update(servers=[]), '"servers"')):
+            kept = json.dumps(document)
+            change(document)
+            write()
+            error = self.run_cli("import", path, status=1)
+            self.assertIn(words, error)
+            self.assertIn("nothing was imported", error)
+            document = json.loads(kept)
+        self.assertIn("draft is empty", self.run_cli("diff"))
+        self.assertIn("line 1", self.run_cli("import", "-", text='{"a"', status=2))
 
     def test_4_history_show_restore(self):
         history = self.run_cli("history")
@@ -82,6 +164,12 @@ class Cli(unittest.TestCase):
         self.assertIn("maxconn 4000", self.run_cli("config"))
         self.assertIn("hashes", self.run_cli("verify"))
         self.assertIn("ok", self.run_cli("tasks"))
+        events = self.run_cli("events", "--timeout", "1").splitlines()
+        self.assertIn("task    2 Apply the draft: ok, revision 3 serves", events)
+        self.assertIn("head    revision 3", events)
+        events = self.run_cli("events", "--timeout", "1", "--json", "--topics", "head")
+        self.assertEqual({json.loads(line)["topic"] for line in events.splitlines()},
+                         {"hello", "head"})
 
     def test_5_errors_say_what_and_where(self):
         error = self.run_cli("set", "server", "app.test.s1", "port=70000", status=1)
@@ -90,11 +178,59 @@ class Cli(unittest.TestCase):
         self.assertIn("members", error)
         self.assertIn("app.test", self.run_cli("delete", "pool", "app.test", status=1))
         self.run_cli("nonsense", status=2)
+        # One place that is wrong is told once.
+        self.assertEqual(self.run_cli("create", "server", "x", "address=192.0.2.1", status=1),
+                         "lockstep: server x /port: Port is missing.\n")
+        self.assertIn("12 to 200", self.run_cli("password", "admin", text="short\n", status=1))
+        self.run_cli("password", "admin", text="a longer password\n")
+        node.Api("127.0.0.1", 8443).sign_in("admin", "a longer password")
         self.assertIn("usage", self.run_cli("delete", "server", "x", "y", status=2))
         self.assertIn("UTF-8", self.run_cli("get", "server", b"\xff", status=2))
         self.run_cli("publish", "http://x.test", status=2)
         self.assertIn("/check", self.run_cli("publish", "http://x.test", "--to", "192.0.2.1:80",
                                              "--check", "helth:/x", status=1))
+
+    def test_5_a_terminal_gets_tables_of_its_width_and_colours_unless_refused(self):
+        def shown(*arguments):
+            pid, terminal = pty.fork()
+            if pid == 0:
+                fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+                program = os.path.join(node.BUILD, "lockstep")
+                os.execv(program, [program, "--config", self.config, *arguments])
+            out = b""
+            with contextlib.suppress(OSError), os.fdopen(terminal, "rb", 0) as file:
+                while piece := file.read(65536):
+                    out += piece
+            os.waitpid(pid, 0)
+            return out.decode()
+
+        table = shown("history")
+        self.assertLessEqual(max(len(line) for line in table.splitlines()), 60)
+        self.assertIn("~", table)
+        self.assertIn("\x1b[", shown("show", "3"))
+        self.assertNotIn("\x1b[", shown("show", "3", "--no-color"))
+        self.assertNotIn("\x1b[", self.run_cli("show", "3"))
+
+    def test_5_completion_knows_commands_options_kinds_and_names(self):
+        script = os.path.join(node.BUILD, "gen", "lockstep.bash")
+        program = os.path.join(node.BUILD, "lockstep")
+
+        def complete(*words):
+            text = ('. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }; '
+                    '_lockstep; printf "%s\\n" "${COMPREPLY[@]}"')
+            done = subprocess.run(["/bin/bash", "-c", text, script, program, *words],
+                                  capture_output=True, text=True, timeout=30, check=True)
+            self.assertEqual(done.stderr, "")
+            return done.stdout.split()
+
+        self.assertEqual(complete("unp"), ["unpublish"])
+        self.assertEqual(complete("publish", "--pl"), ["--plan"])
+        self.assertEqual(complete("get", "moni"), ["monitor"])
+        self.assertEqual(complete("--config", self.config, "get", "pool", "app"), ["app.test"])
+        self.assertEqual(complete("--config", self.config, "unpublish", ""), ["app.test"])
+        self.assertEqual(complete("set", "pool", "app.test", "balance=x", "ret"), ["retries="])
+        self.assertEqual(complete("server", "x", "dr"), ["drain"])
+        self.assertEqual(complete("--url", "https://127.0.0.1:1", "get", "pool", ""), [])
 
     def test_6_another_key_of_the_server_is_refused_and_no_answer_is_said(self):
         with open(self.config, encoding="utf-8") as file:
@@ -106,6 +242,95 @@ class Cli(unittest.TestCase):
             with open(other, "w", encoding="utf-8") as file:
                 json.dump(dict(config, **change), file)
             self.assertIn(word, self.run_cli("status", status=status, config=other))
+
+
+class Recorder(http.server.BaseHTTPRequestHandler):
+    """A node that writes down what it is asked and gives prepared answers."""
+
+    def do_GET(self):
+        length = int(self.headers.get("Content-Length", "0"))
+        body = json.loads(self.rfile.read(length)) if length else None
+        self.server.seen.append((self.command, self.path, body))
+        status, answer = self.server.answers.get((self.command, self.path.split("?")[0]),
+                                                 (409, {"detail": "not now"}))
+        text = json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    do_POST = do_PUT = do_DELETE = do_GET
+
+    def log_message(self, *_args):
+        """Requests are not logged."""
+
+
+class Requests(unittest.TestCase):
+    """What commands send, where the answer alone does not show it."""
+
+    def setUp(self):
+        self.server = http.server.HTTPServer(("127.0.0.1", 0), Recorder)
+        self.server.seen, self.server.answers = [], {}
+        thread = threading.Thread(target=self.server.serve_forever, args=(0.02,))
+        thread.start()
+        self.addCleanup(lambda: (self.server.shutdown(), thread.join(),
+                                 self.server.server_close()))
+
+    def run_cli(self, *arguments, status=0):
+        done = subprocess.run(
+            [os.path.join(node.BUILD, "lockstep"), "--url",
+             "http://127.0.0.1:%d" % self.server.server_address[1], "--config", "/nonexistent",
+             *arguments], capture_output=True, text=True, timeout=30, check=False)
+        self.assertEqual(done.returncode, status, (done.stdout, done.stderr))
+        return done.stdout + done.stderr
+
+    def test_apply_a_part_for_a_while(self):
+        self.assertIn("not now", self.run_cli(
+            "apply", "--only", "pool/a", "--only", "haproxy", "--author", "admin maria",
+            "--confirm", "60", "--note", "n", status=1))
+        self.assertEqual(self.server.seen, [("POST", "/api/v1/config/apply", {
+            "note": "n", "confirm": 60, "only": {
+                "objects": [{"kind": "pool", "name": "a"}, {"kind": "haproxy", "name": "haproxy"}],
+                "authors": ["admin maria"]}})])
+        self.run_cli("apply", "--only", "pool", status=2)
+        self.server.answers["POST", "/api/v1/config/confirm"] = 200, {"rev": 3}
+        self.assertIn("stays", self.run_cli("confirm"))
+
+    def test_a_change_of_a_server_keeps_the_rest_of_its_state(self):
+        path = "/api/v1/servers/web1/state"
+        state = {"server": "web1", "running": "yes", "reason": None, "pools": [
+            {"pool": "p", "refused": None, "server": {
+                "state": "drain", "weight": 50, "check": {"status": "L7OK"}, "since": None}}],
+            "stored": {"set": True, "state": "drain", "weight": 50, "note": "x"}}
+        for method in ("GET", "PUT", "DELETE"):
+            self.server.answers[method, path] = 200, state
+        shown = self.run_cli("server", "web1", "weight", "20%")
+        self.assertEqual(self.server.seen[-1], (
+            "PUT", path, {"state": "drain", "weight": 20, "note": "x"}))
+        self.assertRegex(shown, r"(?m)^stored +drain, weight 50%: x$")
+        self.assertRegex(shown, r"(?m)^p +drain +50 +L7OK ")
+        self.run_cli("server", "web1", "ready", "--note", "y")
+        self.assertEqual(self.server.seen[-1], (
+            "PUT", path, {"state": "ready", "weight": 50, "note": "y"}))
+        self.run_cli("server", "web1", "reset")
+        self.assertEqual(self.server.seen[-1][:2], ("DELETE", path))
+        for wrong in (("weight",), ("weight", "a"), ("weight", "5 %"), ("away",),
+                      ("drain", "5%")):
+            self.run_cli("server", "web1", *wrong, status=2)
+
+    def test_statistics_of_all_pages(self):
+        traffic = {"sessions": {"current": 1, "total": 7}, "queue": {"current": 0},
+                   "responses": {"5xx": None}, "bytes_in": 3584, "bytes_out": 5 << 30}
+        self.server.answers["GET", "/api/v1/stats"] = 200, {
+            "listeners": [{"name": "http", "status": "OPEN", "traffic": traffic}], "next": None,
+            "pools": [{"name": "p", "state": "up", "traffic": traffic, "servers": [
+                {"name": "s", "state": "down", "check": {"status": "L4CON"},
+                 "traffic": traffic}]}]}
+        shown = self.run_cli("stats", "p")
+        self.assertEqual(self.server.seen[-1][1], "/api/v1/stats?pool=p&limit=1000")
+        self.assertRegex(shown, r"(?m)^  s +down +L4CON +1 +7 +0 +- +3\.5k +5\.0G$")
+        self.assertRegex(self.run_cli("stats"), r"(?m)^http +OPEN +1 +7 ")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "cli/cli.h"
+#include "cli/show.h"
 
 static void
 text_from_the_node_cannot_drive_the_terminal(void **state)
@@ -39,33 +40,138 @@ path_segments_are_encoded(void **state)
     assert_string_equal(buf_str(&out), "a%2Fb%3Fc%3Dd%26e%252f..~");
 }
 
-static void
-options_are_taken_out_of_the_arguments(void **state)
-{
-    char a0[] = "publish", a1[] = "--to", a2[] = "x", a3[] = "url", a4[] = "--name=n",
-         a5[] = "--plan";
-    char *argv[] = {a0, a1, a2, a3, a4, a5, NULL};
-    int argc = 6;
+/* ---- command lines ---- */
 
-    (void)state;
-    assert_string_equal(cli_option(&argc, argv, "--to"), "x");
-    assert_string_equal(cli_option(&argc, argv, "--name"), "n");
-    assert_true(cli_flag(&argc, argv, "--plan"));
-    assert_false(cli_flag(&argc, argv, "--plan"));
-    assert_int_equal(argc, 2);
-    assert_string_equal(argv[1], "url");
-    assert_null(argv[2]);
+#define WORDS_MAX 16
+
+struct line {
+    struct cli cli;
+    char text[512];
+    char *words[WORDS_MAX];
+    int count;
+};
+
+/* What becomes of "lockstep TEXT": the status of cli_parse. */
+static int
+parse(struct line *l, const char *text)
+{
+    *l = (struct line){.count = 1};
+    size_t len = strlen(text);
+    assert_true(len < sizeof(l->text));
+    memcpy(l->text, text, len + 1);
+    char *at = l->text;
+    l->words[0] = at;
+    while (at != NULL) {
+        l->words[l->count++] = at;
+        at = strchr(at, ' ');
+        if (at != NULL) {
+            *at++ = '\0';
+        }
+    }
+    return cli_parse(&l->cli, &l->count, l->words);
 }
 
 static void
-every_command_has_a_sentence_of_help(void **state)
+options_stand_anywhere(void **state)
+{
+    struct line l;
+
+    (void)state;
+    assert_int_equal(
+        parse(&l, "--json publish --to x http://a --name=n http://b --url u --plan"), 0);
+    assert_string_equal(l.cli.command->name, "publish");
+    assert_int_equal(l.count, 3);
+    assert_string_equal(l.words[1], "http://a");
+    assert_string_equal(l.words[2], "http://b");
+    assert_null(l.words[3]);
+    assert_string_equal(cli_option(&l.cli, "--to"), "x");
+    assert_string_equal(cli_option(&l.cli, "--name"), "n");
+    assert_string_equal(cli_option(&l.cli, "--url"), "u");
+    assert_true(cli_flag(&l.cli, "--plan") && cli_flag(&l.cli, "--json"));
+    assert_false(cli_flag(&l.cli, "--apply"));
+    assert_null(cli_option(&l.cli, "--check"));
+}
+
+static void
+what_follows_two_dashes_is_no_option(void **state)
+{
+    struct line l;
+
+    (void)state;
+    assert_int_equal(parse(&l, "get pool -- --json"), 0);
+    assert_int_equal(l.count, 3);
+    assert_string_equal(l.words[2], "--json");
+    assert_false(cli_flag(&l.cli, "--json"));
+    assert_int_equal(parse(&l, "import -"), 0);
+    assert_string_equal(l.words[1], "-");
+}
+
+static void
+an_option_that_repeats_keeps_every_value(void **state)
+{
+    struct line l;
+
+    (void)state;
+    assert_int_equal(parse(&l, "apply --only pool/a --only=pool/b --confirm 60"), 0);
+    json_t *only = cli_option_list(&l.cli, "--only");
+    assert_int_equal(json_array_size(only), 2);
+    assert_string_equal(json_string_value(json_array_get(only, 1)), "pool/b");
+    json_decref(only);
+    assert_int_equal(cli_number(&l.cli, "--confirm", 0), 60);
+    assert_int_equal(cli_number(&l.cli, "--timeout", 7), 7);
+}
+
+static void
+a_wrong_line_is_refused(void **state)
+{
+    static const char *const wrong[] = {
+        "nonsense",
+        "get",                              /* KIND is missing */
+        "get pool a b",                     /* too many */
+        "publish http://a",                 /* --to is missing */
+        "publish http://a --to",            /* without a value */
+        "publish http://a --to x --plan=1", /* a flag with one */
+        "publish http://a --to x --limit 3",
+        "--limit 3 history", /* before its command */
+        "history --limit many",
+        "history --limit -1",
+        "history -l",
+    };
+    struct line l;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        assert_int_equal(parse(&l, wrong[i]), EXIT_USAGE);
+    }
+    assert_int_equal(parse(&l, "get --help"), 0);
+    assert_int_equal(parse(&l, "help nonsense"), 0);
+}
+
+static void
+help_fits_the_screen(void **state)
 {
     (void)state;
     for (const struct command *k = cli_commands; k->name != NULL; k++) {
-        size_t len = strlen(k->help);
-        assert_true(len > 10 && k->help[len - 1] == '.');
+        const char *at = k->help;
         assert_non_null(k->run);
+        while (*at != '\0') {
+            size_t len = strcspn(at, "\n");
+            /* An example is copied from its line and must stay whole. */
+            assert_true(len <= 80 || strncmp(at, "  lockstep", 10) == 0);
+            at += len + 1;
+        }
     }
+}
+
+static void
+times_are_read_without_a_t(void **state)
+{
+    struct cli c = {.arena = arena_new(4096)};
+
+    (void)state;
+    assert_string_equal(show_time(&c, "2026-01-02T03:04:05Z"), "2026-01-02 03:04:05 UTC");
+    assert_string_equal(show_time(&c, ""), "");
+    arena_free(c.arena);
 }
 
 int
@@ -74,8 +180,12 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_from_the_node_cannot_drive_the_terminal),
         cmocka_unit_test(path_segments_are_encoded),
-        cmocka_unit_test(options_are_taken_out_of_the_arguments),
-        cmocka_unit_test(every_command_has_a_sentence_of_help),
+        cmocka_unit_test(options_stand_anywhere),
+        cmocka_unit_test(what_follows_two_dashes_is_no_option),
+        cmocka_unit_test(an_option_that_repeats_keeps_every_value),
+        cmocka_unit_test(a_wrong_line_is_refused),
+        cmocka_unit_test(help_fits_the_screen),
+        cmocka_unit_test(times_are_read_without_a_t),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

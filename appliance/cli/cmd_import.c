@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A document of services and objects into the draft, and the objects out as one. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "cli/show.h"
+
+#define DOCUMENT_MAX_BYTES ((size_t)256 << 20)
+
+/* ---- import ---- */
+
+static size_t
+count(const json_t *objects, const char *change)
+{
+    const json_t *object;
+    size_t i, n = 0;
+
+    json_array_foreach(objects, i, object)
+    {
+        n += strcmp(cli_str(object, "change"), change) == 0;
+    }
+    return n;
+}
+
+static void
+show_imported(struct cli *c, const json_t *answer, bool planned)
+{
+    const json_t *objects = json_object_get(answer, "objects");
+
+    if (planned) {
+        show_diff(c, json_object_get(answer, "diff"));
+    } else {
+        show_objects(c, objects);
+        (void)fflush(stdout);
+        show_problems(json_object_get(answer, "problems"));
+    }
+    if (json_array_size(objects) == 0) {
+        puts("Nothing to change: all of it is there like this.");
+        return;
+    }
+    printf(
+        "%s: %zu added, %zu changed, %zu removed.\n",
+        planned ? "Nothing changed yet" : "Imported", count(objects, "added"),
+        count(objects, "changed"), count(objects, "removed"));
+    if (!planned) {
+        show_drafted();
+    }
+}
+
+int
+cmd_import(struct cli *c, int argc, char **argv)
+{
+    json_t *document = NULL, *answer = NULL;
+    bool planned = cli_flag(c, "--dry-run");
+    int status = cli_read_json(argv[1], &document);
+
+    (void)argc;
+    if (status != 0) {
+        return status;
+    }
+    const struct call q = {
+        .method = "POST",
+        .path = planned ? "/api/v1/import?plan=1" : "/api/v1/import",
+        .body = document};
+    status = cli_call(c, &q, &answer, NULL);
+    json_decref(document);
+    if (status == 0 && !cli_printed_json(c, answer)) {
+        show_imported(c, answer, planned);
+    } else if (status == EXIT_NO && !c->json) {
+        cli_error("%s: nothing was imported", argv[1]);
+    }
+    json_decref(answer);
+    return status;
+}
+
+/* ---- export ---- */
+
+static bool
+is_placeholder(const struct schema_kind *kind, const json_t *object)
+{
+    return strcmp(kind->name, "certificate") == 0 &&
+           strcmp(cli_str(object, "source"), "placeholder") == 0;
+}
+
+/* What a reference to a placeholder becomes: the field is left out, or the item of a list. */
+static void
+drop_placeholders(const struct schema_kind *kind, json_t *object, const json_t *placeholders)
+{
+    for (uint32_t f = 0; f < kind->field_count; f++) {
+        const struct schema_field *field = &kind->fields[f];
+        json_t *v = json_object_get(object, field->name);
+
+        if (field->type != FT_REF ||
+            strcmp(schema_kind(field->ref_kind)->name, "certificate") != 0) {
+            continue;
+        }
+        for (size_t i = json_array_size(v); i > 0; i--) {
+            const char *name = json_string_value(json_array_get(v, i - 1));
+            if (name != NULL && json_object_get(placeholders, name) != NULL) {
+                json_array_remove(v, i - 1);
+            }
+        }
+        if (json_is_string(v) && json_object_get(placeholders, json_string_value(v)) != NULL) {
+            json_object_del(object, field->name);
+        }
+    }
+}
+
+/* An object as import takes it: what only the product sets, and secrets, are left out. */
+static void
+strip(const struct schema_kind *kind, json_t *object)
+{
+    (void)json_object_del(object, "id");
+    (void)json_object_del(object, "kind");
+    for (uint32_t f = 0; f < kind->field_count; f++) {
+        if (kind->fields[f].secret || kind->fields[f].read_only) {
+            (void)json_object_del(object, kind->fields[f].name);
+        }
+    }
+}
+
+static void
+add_objects(const struct schema_kind *kind, json_t *items, json_t *placeholders, json_t *out)
+{
+    json_t *item;
+    size_t i;
+
+    json_array_foreach(items, i, item)
+    {
+        if (is_placeholder(kind, item)) {
+            (void)json_object_set_new(placeholders, cli_str(item, "name"), json_true());
+            continue;
+        }
+        strip(kind, item);
+        json_array_append_new(out, json_pack("{s:s, s:O}", "kind", kind->name, "body", item));
+    }
+}
+
+static void
+drop_all_placeholders(json_t *objects, const json_t *placeholders)
+{
+    json_t *item;
+    size_t i;
+
+    json_array_foreach(objects, i, item)
+    {
+        const struct schema_kind *kind = cli_kind(cli_str(item, "kind"));
+        drop_placeholders(kind, json_object_get(item, "body"), placeholders);
+    }
+}
+
+int
+cmd_export(struct cli *c, int argc, char **argv)
+{
+    json_auto_t *document = json_pack("{s:[]}", "objects");
+    json_auto_t *placeholders = json_object();
+    json_t *objects = json_object_get(document, "objects");
+    int status = 0;
+
+    (void)argc;
+    (void)argv;
+    for (int k = 0; k < KIND_COUNT && status == 0; k++) {
+        const struct schema_kind *kind = &schema_kinds[k];
+        json_t *items = NULL;
+
+        if (kind->direct || kind->scope != SCOPE_SHARED) {
+            continue;
+        }
+        status = cli_fetch(c, kind, NULL, &items);
+        if (status == 0) {
+            add_objects(kind, items, placeholders, objects);
+        }
+        json_decref(items);
+    }
+    if (status != 0) {
+        return status;
+    }
+    drop_all_placeholders(objects, placeholders);
+    CLEANUP(buf_fini) struct buf text = {0};
+    buf_init(&text, DOCUMENT_MAX_BYTES);
+    json_pretty(document, &text);
+    (void)fwrite(buf_str(&text), 1, text.len, stdout);
+    return 0;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an operator does at once, and sees as it happens. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "cli/show.h"
+
+#define WEIGHT_MAX 100000 /* far above what the node takes: it says what is wrong */
+#define LINE_BYTES ((size_t)4 << 20)
+
+/* ---- server ---- */
+
+static const char *
+weight_text(struct cli *c, const json_t *weight, const char *unit)
+{
+    return json_is_integer(weight)
+               ? arena_printf(c->arena, "%lld%s", (long long)json_integer_value(weight), unit)
+               : NULL;
+}
+
+/* What is stored, whether HAProxy has it so, and what it says of the server in each pool. */
+static void
+show_state(struct cli *c, const json_t *answer)
+{
+    static const char *const heads[] = {"POOL", "STATE", "WEIGHT", "CHECK", "SINCE", "REFUSED"};
+    const json_t *stored = json_object_get(answer, "stored");
+    const json_t *pools = json_object_get(answer, "pools");
+    const char *note = cli_str(stored, "note"), *reason = cli_str(answer, "reason");
+    const json_t *pool;
+    size_t i;
+
+    show_line("server", "%s", cli_str(answer, "server"));
+    show_line(
+        "stored", "%s, weight %lld%%%s%s", cli_str(stored, "state"), cli_int(stored, "weight"),
+        note[0] != '\0' ? ": " : "", note);
+    show_line(
+        "running", "%s%s%s", cli_str(answer, "running"), reason[0] != '\0' ? ": " : "", reason);
+    if (json_array_size(pools) == 0) {
+        return;
+    }
+    putchar('\n');
+    struct table *t = table_new(c, heads, ARRAY_LEN(heads));
+    json_array_foreach(pools, i, pool)
+    {
+        const json_t *server = json_object_get(pool, "server");
+        table_cell(t, cli_str(pool, "pool"));
+        table_cell(t, cli_str(server, "state"));
+        table_cell(t, weight_text(c, json_object_get(server, "weight"), ""));
+        table_cell(t, cli_str(json_object_get(server, "check"), "status"));
+        table_cell(t, show_time(c, cli_str(server, "since")));
+        table_cell(t, cli_str(pool, "refused"));
+    }
+    table_print(t);
+}
+
+/* "50%" or "50"; -1 when it is no such thing. */
+static json_int_t
+percent(const char *s)
+{
+    json_int_t v = 0;
+    size_t digits = strspn(s, "0123456789");
+
+    if (digits == 0 || (s[digits] != '\0' && strcmp(s + digits, "%") != 0)) {
+        return -1;
+    }
+    for (size_t i = 0; i < digits && v < WEIGHT_MAX; i++) {
+        v = v * 10 + (s[i] - '0');
+    }
+    return v;
+}
+
+/* The words behind the name into body; 0 or EXIT_USAGE. */
+static int
+read_state(const struct cli *c, int argc, char **argv, json_t *body)
+{
+    static const char *const states[] = {"ready", "drain", "maint"};
+    json_int_t weight = argc == 4 ? percent(argv[3]) : -1;
+
+    if (strcmp(argv[2], "weight") == 0) {
+        if (weight < 0) {
+            return cli_misused(c, "weight needs a percentage, as 50%%");
+        }
+        json_object_set_new(body, "weight", json_integer(weight));
+        return 0;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(states) && argc == 3; i++) {
+        if (strcmp(argv[2], states[i]) == 0) {
+            json_object_set_new(body, "state", json_string(states[i]));
+            return 0;
+        }
+    }
+    return cli_misused(c, "\"%s\" is no state of a server", argv[argc - 1]);
+}
+
+/* State and weight stand in one object: what is not told of stays as it is. */
+static int
+change_state(struct cli *c, const char *path, json_t *body, json_t **ret)
+{
+    json_t *now = NULL;
+    int status = cli_get(c, path, &now);
+
+    if (status != 0) {
+        return status;
+    }
+    json_auto_t *wanted = json_copy(json_object_get(now, "stored"));
+    json_decref(now);
+    (void)json_object_del(wanted, "set");
+    cli_set_text(body, "note", cli_option(c, "--note"));
+    (void)json_object_update(wanted, body);
+    const struct call q = {.method = "PUT", .path = path, .body = wanted};
+    return cli_call(c, &q, ret, NULL);
+}
+
+int
+cmd_server(struct cli *c, int argc, char **argv)
+{
+    const char *path = cli_path(c, "servers", argv[1], "state", NULL);
+    const struct call reset = {.method = "DELETE", .path = path};
+    json_auto_t *body = json_object();
+    json_t *answer = NULL;
+    int status = 0;
+
+    if (argc == 2) {
+        status = cli_get(c, path, &answer);
+    } else if (argc == 3 && strcmp(argv[2], "reset") == 0) {
+        status = cli_call(c, &reset, &answer, NULL);
+    } else {
+        status = read_state(c, argc, argv, body);
+        if (status == 0) {
+            status = change_state(c, path, body, &answer);
+        }
+    }
+    if (status == 0 && !cli_printed_json(c, answer)) {
+        show_state(c, answer);
+    }
+    json_decref(answer);
+    return status;
+}
+
+/* ---- events ---- */
+
+/* The step that a running task is at. */
+static const char *
+present_step(const json_t *task)
+{
+    const json_t *step;
+    size_t i;
+
+    json_array_foreach(json_object_get(task, "steps"), i, step)
+    {
+        if (strcmp(cli_str(step, "state"), "running") == 0) {
+            return cli_str(step, "title");
+        }
+    }
+    return "";
+}
+
+static void
+put_task(struct buf *out, const json_t *task)
+{
+    const char *message = cli_str(task, "message");
+
+    buf_printf(out, "%lld ", cli_int(task, "id"));
+    cli_put_text(out, cli_str(task, "title"));
+    buf_printf(out, ": %s", cli_str(task, "state"));
+    const char *more = message[0] != '\0' ? message : present_step(task);
+    if (more[0] != '\0') {
+        buf_puts(out, ", ");
+        cli_put_text(out, more);
+    }
+}
+
+static void
+put_status(struct buf *out, const json_t *status)
+{
+    const json_t *running = json_object_get(status, "running");
+    const json_t *serving = json_object_get(status, "serving");
+
+    buf_printf(out, "haproxy up: %s", cli_str(json_object_get(status, "haproxy"), "up"));
+    if (json_is_true(json_object_get(running, "known"))) {
+        buf_printf(out, ", running revision %lld", cli_int(running, "rev"));
+    }
+    buf_printf(out, ", serving: %s", cli_str(serving, "state"));
+    if (cli_str(serving, "detail")[0] != '\0') {
+        buf_puts(out, ", ");
+        cli_put_text(out, cli_str(serving, "detail"));
+    }
+}
+
+/* One line on what an event says. */
+static void
+put_event(struct buf *out, const char *topic, const json_t *data)
+{
+    if (strcmp(topic, "task") == 0) {
+        put_task(out, data);
+    } else if (strcmp(topic, "status") == 0) {
+        put_status(out, data);
+    } else if (strcmp(topic, "draft") == 0) {
+        buf_printf(out, "%lld changes", cli_int(data, "count"));
+    } else if (strcmp(topic, "head") == 0) {
+        buf_printf(out, "revision %lld", cli_int(data, "rev"));
+    } else if (strcmp(topic, "hello") == 0) {
+        buf_puts(out, "node ");
+        cli_put_text(out, cli_str(data, "node"));
+    } else if (strcmp(topic, "reset") == 0) {
+        buf_puts(out, "some events were missed");
+    } else {
+        cli_put_value(out, data);
+    }
+}
+
+struct reader {
+    const struct cli *cli;
+    struct buf last; /* the line before: one that says the same again is left out */
+};
+
+static bool
+on_event(void *ctx, const char *topic, const char *data, size_t len)
+{
+    struct reader *r = ctx;
+    CLEANUP(buf_fini) struct buf line;
+    json_auto_t *parsed = NULL;
+    struct error e;
+
+    buf_init(&line, LINE_BYTES);
+    if (json_parse(data, len, &parsed, &e) != ERR_OK) {
+        return true;
+    }
+    if (r->cli->json) {
+        json_auto_t *event = json_pack("{s:s, s:O}", "topic", topic, "data", parsed);
+        json_canonical(event, &line);
+    } else {
+        buf_printf(&line, "%-7s ", topic);
+        put_event(&line, topic, parsed);
+    }
+    if (!r->cli->json && strcmp(buf_str(&line), buf_str(&r->last)) == 0) {
+        return true;
+    }
+    puts(buf_str(&line));
+    buf_reset(&r->last);
+    buf_puts(&r->last, buf_str(&line));
+    return fflush(stdout) == 0;
+}
+
+int
+cmd_events(struct cli *c, int argc, char **argv)
+{
+    struct reader r = {.cli = c};
+    bool limited = cli_flag(c, "--timeout");
+    const char *path =
+        cli_query(c, cli_path(c, "events", NULL), "topics", cli_option(c, "--topics"));
+
+    (void)argc;
+    (void)argv;
+    if (!limited) {
+        c->config.timeout_ms = 0; /* none */
+    }
+    buf_init(&r.last, LINE_BYTES);
+    int status = cli_events(c, path, on_event, &r, limited);
+    buf_fini(&r.last);
+    return status;
+}
