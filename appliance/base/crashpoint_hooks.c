@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/crashpoint.h"
 #include "base/file.h"
+#include "base/lock.h"
 
 #define SPEC_MAX_BYTES 256
 
@@ -31,20 +32,20 @@ named_in(const char *path, const char *name)
 void
 crashpoint(const char *name)
 {
-    ASSERT(pthread_mutex_lock(&armed_lock) == 0);
+    lock_take(&armed_lock);
     if (armed_name != NULL && (armed_name[0] == '@' ? named_in(armed_name + 1, name)
                                                     : strcmp(armed_name, name) == 0)) {
         /* Not abort(): a core dump would take its time, as the power failure does not. */
         (void)kill(getpid(), SIGKILL);
     }
-    ASSERT(pthread_mutex_unlock(&armed_lock) == 0);
+    lock_give(&armed_lock);
 }
 
 void
 crashpoint_arm(const char *spec)
 {
-    ASSERT(pthread_mutex_lock(&armed_lock) == 0);
+    lock_take(&armed_lock);
     free(armed_name);
     armed_name = spec != NULL ? xstrdup(spec) : NULL;
-    ASSERT(pthread_mutex_unlock(&armed_lock) == 0);
+    lock_give(&armed_lock);
 }

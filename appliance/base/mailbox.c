@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/lock.h"
 
 #define MAILBOX_MAGIC 0x4d61696cu
 #define THREADS_MAX   64
@@ -46,25 +47,13 @@ struct call {
 /* The mailbox that the running thread belongs to. */
 static _Thread_local const struct mailbox *mailbox_of_thread;
 
-static void
-lock(pthread_mutex_t *m)
-{
-    ASSERT(pthread_mutex_lock(m) == 0);
-}
-
-static void
-unlock(pthread_mutex_t *m)
-{
-    ASSERT(pthread_mutex_unlock(m) == 0);
-}
-
 static void *
 run(void *ctx)
 {
     struct mailbox *m = ctx;
 
     mailbox_of_thread = m;
-    lock(&m->lock);
+    lock_take(&m->lock);
     for (;;) {
         struct job j;
 
@@ -77,11 +66,11 @@ run(void *ctx)
         j = m->jobs[m->first];
         m->first = (m->first + 1) % m->max;
         m->count--;
-        unlock(&m->lock);
+        lock_give(&m->lock);
         j.fn(j.ctx);
-        lock(&m->lock);
+        lock_take(&m->lock);
     }
-    unlock(&m->lock);
+    lock_give(&m->lock);
     return NULL;
 }
 
@@ -137,7 +126,7 @@ mailbox_post(struct mailbox *m, mailbox_fn fn, void *ctx, struct error *e)
     err_t code = ERR_OK;
 
     ASSERT(m != NULL && m->magic == MAILBOX_MAGIC);
-    lock(&m->lock);
+    lock_take(&m->lock);
     if (m->stopped) {
         code = error_set(e, ERR_UNAVAILABLE, "%s is stopping", m->name);
     } else if (m->count == m->max) {
@@ -147,7 +136,7 @@ mailbox_post(struct mailbox *m, mailbox_fn fn, void *ctx, struct error *e)
         m->count++;
         ASSERT(pthread_cond_signal(&m->wake) == 0);
     }
-    unlock(&m->lock);
+    lock_give(&m->lock);
     return code;
 }
 
@@ -157,10 +146,10 @@ run_call(void *ctx)
     struct call *c = ctx;
 
     c->fn(c->ctx);
-    lock(&c->lock);
+    lock_take(&c->lock);
     c->done = true;
     ASSERT(pthread_cond_signal(&c->done_cond) == 0);
-    unlock(&c->lock);
+    lock_give(&c->lock);
 }
 
 err_t
@@ -174,11 +163,11 @@ mailbox_call(struct mailbox *m, mailbox_fn fn, void *ctx, struct error *e)
     ASSERT(pthread_cond_init(&c.done_cond, NULL) == 0);
     code = mailbox_post(m, run_call, &c, e);
     if (code == ERR_OK) {
-        lock(&c.lock);
+        lock_take(&c.lock);
         while (!c.done) {
             ASSERT(pthread_cond_wait(&c.done_cond, &c.lock) == 0);
         }
-        unlock(&c.lock);
+        lock_give(&c.lock);
     }
     (void)pthread_cond_destroy(&c.done_cond);
     (void)pthread_mutex_destroy(&c.lock);
@@ -192,10 +181,10 @@ mailbox_stop(struct mailbox *m)
         return;
     }
     ASSERT(m->magic == MAILBOX_MAGIC);
-    lock(&m->lock);
+    lock_take(&m->lock);
     m->stopped = true;
     ASSERT(pthread_cond_broadcast(&m->wake) == 0);
-    unlock(&m->lock);
+    lock_give(&m->lock);
 }
 
 void

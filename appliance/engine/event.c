@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
-#include "engine/lock.h"
+#include "base/lock.h"
 
 #define EVENT_BYTES ((size_t)1 << 20)
 

@@ -5,11 +5,12 @@
 
 #include <stdatomic.h>
 
+#include "base/lock.h"
 #include "engine/account.h"
 #include "engine/apply.h"
 #include "engine/confirm.h"
+#include "engine/edit_check.h"
 #include "engine/event.h"
-#include "engine/lock.h"
 #include "engine/session.h"
 #include "engine/throttle.h"
 #include "helper/client.h"
@@ -135,19 +136,5 @@ void commit_summary(
 MUST_USE err_t commit_direct(
     struct engine *en, const struct change_set *set, const json_t *patch,
     const struct actor *who, struct problems *p, struct error *e);
-
-/* ---- edit_check.c: pure ---- */
-
-/* change_apply and the checks of edit_draft. */
-MUST_USE err_t edit_check(
-    const struct change_set *set, const struct snapshot_pair *before, int64_t now_s,
-    struct snapshot_pair *ret, struct problems *p, struct error *e);
-/* Errors of validate_all that after has and before has not. */
-size_t edit_new_errors(
-    const struct snapshot_pair *before, const struct snapshot_pair *after, int64_t now_s,
-    struct problems *p);
-const char *edit_first_error(const struct problems *p);
-void pair_cleanup(struct snapshot_pair *pair); /* gives both references back */
-struct snapshot_pair pair_ref(const struct snapshot_pair *pair);
 
 #endif

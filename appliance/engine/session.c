@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "engine/lock.h"
+#include "base/lock.h"
 
 struct entry {
     struct session_row row;

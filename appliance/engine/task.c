@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/lock.h"
 #include "engine/event.h"
-#include "engine/lock.h"
 #include "engine/problems_json.h"
 
 #define STEPS_MAX  64

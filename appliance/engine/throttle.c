@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "base/crypt.h"
-#include "engine/lock.h"
+#include "base/lock.h"
 
 #define PREFIX_BYTES 80
 

@@ -2,8 +2,8 @@
 /* Whether the daemon lives, what the node stores, runs and serves, and its documents. */
 #include <string.h>
 
+#include "base/lock.h"
 #include "engine/edit.h"
-#include "engine/lock.h"
 #include "http/api.h"
 #include "http/reply.h"
 #include "routes_gen.h"

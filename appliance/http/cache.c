@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "engine/lock.h"
+#include "base/lock.h"
 #include "http/reply.h"
 
 void

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "engine/lock.h"
+#include "base/lock.h"
 
 #define STREAM_SLACK_MS 2000
 

@@ -3,7 +3,7 @@
 
 #include <stdatomic.h>
 
-#include "engine/lock.h"
+#include "base/lock.h"
 #include "http/reply.h"
 
 /* Parsing a body takes some 10 ns a byte: longer ones are parsed by the worker pool, since

@@ -13,8 +13,8 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/lock.h"
 #include "base/mailbox.h"
-#include "engine/lock.h"
 
 #define EVENTS_AT_ONCE 16
 #define SCRATCH_BYTES  8192

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "engine/event.h"
-#include "engine/lock.h"
 #include "http/auth.h"
 #include "http/reply.h"
 #include "routes_gen.h"

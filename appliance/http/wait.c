@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/wait.h"
 
-#include "engine/lock.h"
+#include "base/lock.h"
 #include "engine/task.h"
 #include "http/dispatch.h"
 

@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "base/lock.h"
 
 #define ASK_MS    20
 #define OPS_BYTES ((size_t)1 << 20)
@@ -135,10 +136,10 @@ wake(void *ctx)
 {
     struct waiting *w = ctx;
 
-    (void)pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     w->called = true;
     (void)pthread_cond_signal(&w->changed);
-    (void)pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
 }
 
 static void
@@ -170,12 +171,12 @@ wait_for_call(struct waiting *w, const struct timespec *deadline)
 {
     bool called;
 
-    (void)pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     while (!w->called && pthread_cond_timedwait(&w->changed, &w->lock, deadline) == 0) {
     }
     called = w->called;
     w->called = false;
-    (void)pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
     return called;
 }
 

@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "render/haproxy.h"
 
 #define FILE_BYTES    ((size_t)16 << 20)
@@ -123,14 +124,14 @@ next_connection(const struct fake_node *f, const int *fds, nfds_t count, nfds_t 
 static void
 take(struct fake_node *f)
 {
-    ASSERT(pthread_mutex_lock(&f->lock) == 0);
+    lock_take(&f->lock);
 }
 
 static void
 give(struct fake_node *f)
 {
     ASSERT(pthread_cond_broadcast(&f->changed) == 0);
-    ASSERT(pthread_mutex_unlock(&f->lock) == 0);
+    lock_give(&f->lock);
 }
 
 static bool

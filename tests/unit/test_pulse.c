@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "engine/lock.h"
+#include "base/lock.h"
 #include "http/pulse.h"
 
 #define LONG_MS 20000 /* only ever reached by a failure */

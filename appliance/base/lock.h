@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mutex and condition variable as the engine uses them: every failure is a programmer error. */
-#ifndef LOCKSTEP_ENGINE_LOCK_H
-#define LOCKSTEP_ENGINE_LOCK_H
+/* Mutex and condition variable as this program uses them: every failure is a programmer error.
+ */
+#ifndef LOCKSTEP_BASE_LOCK_H
+#define LOCKSTEP_BASE_LOCK_H
 
 #include <errno.h>
 #include <pthread.h>
