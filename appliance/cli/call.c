@@ -123,13 +123,13 @@ repeats(const char *detail, const json_t *errors)
 
 /* A problem (RFC 9457) as people read it: what, then where, one line each. */
 static void
-explain(const struct cli *c, const json_t *problem, long status)
+explain(const struct cli *c, const json_t *problem, struct rest_answer *answer)
 {
     CLEANUP(buf_fini) struct buf line = {0};
     const char *detail = cli_str(problem, "detail");
     const json_t *errors = json_object_get(problem, "errors");
 
-    if (c->json) {
+    if (c->json && problem != NULL) {
         cli_printed_json(c, problem);
         return;
     }
@@ -137,7 +137,12 @@ explain(const struct cli *c, const json_t *problem, long status)
         buf_init(&line, LINE_MAX_BYTES);
         cli_put_text(&line, detail[0] != '\0' ? detail : cli_str(problem, "title"));
         if (line.len == 0) {
-            buf_printf(&line, "the node answered with status %ld", status);
+            buf_printf(&line, "the node answered with status %ld", answer->status);
+        }
+        if (problem == NULL && answer->body.len > 0) { /* one word, as of ready */
+            answer->body.data[strcspn(answer->body.data, "\r\n")] = '\0';
+            buf_puts(&line, ": ");
+            cli_put_text(&line, answer->body.data);
         }
         fprintf(stderr, "lockstep: %s\n", buf_str(&line));
     }
@@ -192,7 +197,7 @@ do_call(struct cli *c, const struct call *q, json_t **ret, struct rest_answer *a
     }
     int status = answer->status >= 400 ? EXIT_NO : 0;
     if (status != 0) {
-        explain(c, parsed, answer->status);
+        explain(c, parsed, answer);
     }
     if (ret != NULL && status == 0) {
         *ret = parsed;

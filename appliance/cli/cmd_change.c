@@ -21,6 +21,28 @@ split(const char *list)
     }
 }
 
+static void
+set_confirm(const struct cli *c, json_t *body)
+{
+    if (cli_flag(c, "--confirm")) {
+        json_object_set_new(body, "confirm", json_integer(cli_number(c, "--confirm", 0)));
+    }
+}
+
+/* How a task ended, and what has to follow. */
+static int
+follow_trial(struct cli *c, const json_t *task)
+{
+    int status = follow_task(c, task);
+
+    if (status == 0 && !c->json && cli_flag(c, "--confirm")) {
+        printf(
+            "Kept only if \"lockstep confirm\" follows within %s s.\n",
+            cli_option(c, "--confirm"));
+    }
+    return status;
+}
+
 static json_t *
 publish_body(int argc, char **argv, const char *to, const char *check)
 {
@@ -70,6 +92,7 @@ cmd_publish(struct cli *c, int argc, char **argv)
     if (cli_flag(c, "--apply")) {
         json_object_set_new(body, "apply", json_true());
     }
+    set_confirm(c, body);
     const struct call q = {
         .method = "POST",
         .path = plan ? "/api/v1/publish?plan=1" : "/api/v1/publish",
@@ -81,7 +104,7 @@ cmd_publish(struct cli *c, int argc, char **argv)
     }
     json_t *task = json_object_get(answer, "task");
     if (json_is_object(task)) {
-        status = follow_task(c, task);
+        status = follow_trial(c, task);
     } else if (!cli_printed_json(c, answer)) {
         show_published(c, answer, plan);
     }
@@ -227,9 +250,7 @@ apply_body(struct cli *c, json_t *body)
         json_object_set_new(
             body, "only", json_pack("{s:O, s:O}", "objects", objects, "authors", authors));
     }
-    if (cli_flag(c, "--confirm")) {
-        json_object_set_new(body, "confirm", json_integer(cli_number(c, "--confirm", 0)));
-    }
+    set_confirm(c, body);
     return status;
 }
 
@@ -248,12 +269,7 @@ cmd_apply(struct cli *c, int argc, char **argv)
         status = cli_call(c, &q, &task, NULL);
     }
     if (status == 0) {
-        status = follow_task(c, task);
-    }
-    if (status == 0 && !c->json && cli_flag(c, "--confirm")) {
-        printf(
-            "Kept only if \"lockstep confirm\" follows within %s s.\n",
-            cli_option(c, "--confirm"));
+        status = follow_trial(c, task);
     }
     json_decref(task);
     json_decref(body);
@@ -315,13 +331,14 @@ cmd_restore(struct cli *c, int argc, char **argv)
     if (apply) {
         json_object_set_new(body, "apply", json_true());
     }
+    set_confirm(c, body);
     const struct call q = {
         .method = "POST",
         .path = cli_path(c, "commits", argv[1], "restore", NULL),
         .body = body};
     int status = cli_call(c, &q, &answer, NULL);
     if (status == 0 && apply) {
-        status = follow_task(c, answer);
+        status = follow_trial(c, answer);
     } else if (status == 0 && !cli_printed_json(c, answer)) {
         show_drafted();
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A document of services and objects into the draft, and the objects out as one. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -107,21 +108,54 @@ drop_placeholders(const struct schema_kind *kind, json_t *object, const json_t *
     }
 }
 
+static int
+by_text(const void *a, const void *b)
+{
+    const json_t *const *x = a, *const *y = b;
+
+    return strcmp(json_string_value(*x), json_string_value(*y));
+}
+
+/* A list whose order has no meaning is the same on every node, however they number things. */
+static json_t *
+sorted(struct cli *c, const json_t *list)
+{
+    size_t count = json_array_size(list);
+    json_t **items = arena_alloc(c->arena, (count + 1) * sizeof(*items));
+    json_t *out = json_array();
+
+    for (size_t i = 0; i < count; i++) {
+        items[i] = json_array_get(list, i);
+    }
+    qsort(items, count, sizeof(*items), by_text);
+    for (size_t i = 0; i < count; i++) {
+        json_array_append(out, items[i]);
+    }
+    return out;
+}
+
 /* An object as import takes it: what only the product sets, and secrets, are left out. */
 static void
-strip(const struct schema_kind *kind, json_t *object)
+strip(struct cli *c, const struct schema_kind *kind, json_t *object)
 {
     (void)json_object_del(object, "id");
     (void)json_object_del(object, "kind");
     for (uint32_t f = 0; f < kind->field_count; f++) {
-        if (kind->fields[f].secret || kind->fields[f].read_only) {
-            (void)json_object_del(object, kind->fields[f].name);
+        const struct schema_field *field = &kind->fields[f];
+        const json_t *v = json_object_get(object, field->name);
+
+        if (field->secret || field->read_only) {
+            (void)json_object_del(object, field->name);
+        } else if (!field->ordered && json_is_string(json_array_get(v, 0))) {
+            (void)json_object_set_new(object, field->name, sorted(c, v));
         }
     }
 }
 
 static void
-add_objects(const struct schema_kind *kind, json_t *items, json_t *placeholders, json_t *out)
+add_objects(
+    struct cli *c, const struct schema_kind *kind, json_t *items, json_t *placeholders,
+    json_t *out)
 {
     json_t *item;
     size_t i;
@@ -132,7 +166,7 @@ add_objects(const struct schema_kind *kind, json_t *items, json_t *placeholders,
             (void)json_object_set_new(placeholders, cli_str(item, "name"), json_true());
             continue;
         }
-        strip(kind, item);
+        strip(c, kind, item);
         json_array_append_new(out, json_pack("{s:s, s:O}", "kind", kind->name, "body", item));
     }
 }
@@ -169,7 +203,7 @@ cmd_export(struct cli *c, int argc, char **argv)
         }
         status = cli_fetch(c, kind, NULL, &items);
         if (status == 0) {
-            add_objects(kind, items, placeholders, objects);
+            add_objects(c, kind, items, placeholders, objects);
         }
         json_decref(items);
     }

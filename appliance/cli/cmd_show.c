@@ -24,6 +24,22 @@ show_running(const json_t *status)
 }
 
 static void
+show_trial(struct cli *c, const json_t *trial)
+{
+    if (!json_is_object(trial)) {
+        return;
+    }
+    if (json_is_true(json_object_get(trial, "going_back"))) {
+        show_line(
+            "confirm", "revision %lld was not confirmed: going back", cli_int(trial, "rev"));
+    } else {
+        show_line(
+            "confirm", "\"lockstep confirm\" keeps revision %lld; it goes back at %s",
+            cli_int(trial, "rev"), show_time(c, cli_str(trial, "until")));
+    }
+}
+
+static void
 show_status(struct cli *c, const json_t *status)
 {
     const json_t *head = json_object_get(status, "head");
@@ -35,6 +51,7 @@ show_status(struct cli *c, const json_t *status)
     show_line(
         "stored", "revision %lld@%s, %s, by %s", cli_int(head, "rev"), cli_str(head, "fp8"),
         show_time(c, cli_str(head, "at")), cli_str(head, "author"));
+    show_trial(c, json_object_get(status, "confirm"));
     show_running(status);
     show_line(
         "serving", "%s%s%s", cli_str(serving, "state"),
@@ -76,18 +93,18 @@ cmd_status(struct cli *c, int argc, char **argv)
     return status;
 }
 
+/* The answer is one word for probers, not JSON. */
 int
 cmd_ready(struct cli *c, int argc, char **argv)
 {
-    json_t *answer = NULL;
-    int status = cli_get(c, cli_path(c, "ready", NULL), &answer);
+    json_auto_t *ready = json_pack("{s:b}", "ready", 1);
+    int status = cli_get(c, cli_path(c, "ready", NULL), NULL);
 
     (void)argc;
     (void)argv;
-    if (status == 0 && !cli_printed_json(c, answer)) {
+    if (status == 0 && !cli_printed_json(c, ready)) {
         puts("ready");
     }
-    json_decref(answer);
     return status;
 }
 

@@ -65,6 +65,7 @@ class Cli(unittest.TestCase):
         self.assertRegex(status, r"(?m)^serving +yes")
         self.assertIn("draft is empty", self.run_cli("diff"))
         self.assertEqual(self.run_cli("ready"), "ready\n")
+        self.assertEqual(self.run_json("ready"), {"ready": True})
         self.assertRegex(self.run_cli("whoami"), r"(?m)^key +cli$")
 
     def test_3_objects(self):
@@ -170,6 +171,29 @@ class Cli(unittest.TestCase):
         events = self.run_cli("events", "--timeout", "1", "--json", "--topics", "head")
         self.assertEqual({json.loads(line)["topic"] for line in events.splitlines()},
                          {"hello", "head"})
+
+    def test_5_a_revision_on_trial_is_shown_until_it_is_confirmed(self):
+        self.assertIn("no revision waits", self.run_cli("confirm", status=1))
+        for name in ("one", "two"):
+            self.run_cli("create", "server", name, "address=192.0.2.8", "port=80")
+        self.assertIn("lockstep confirm", self.run_cli(
+            "apply", "--only", "server/one", "--confirm", "600"))
+        self.assertEqual(self.run_cli("draft").splitlines()[1].split()[:3], ["+", "server", "two"])
+        self.assertRegex(self.run_cli("status"), r"(?m)^confirm +.* goes back at 20")
+        self.assertIn("stays", self.run_cli("confirm"))
+        self.assertNotIn("goes back", self.run_cli("status"))
+        self.assertIn("/only/objects/0", self.run_cli("apply", "--only", "server/one", status=1))
+        self.run_cli("discard", "--all")
+
+    def test_5_state_and_statistics_of_a_server(self):
+        self.assertRegex(self.run_cli("server", "app.test.s1", "drain", "--note", "disk"),
+                         r"(?m)^app.test +drain +100 ")
+        self.assertEqual(self.run_json("server", "app.test.s1", "weight", "50%")["stored"], {
+            "set": True, "state": "drain", "weight": 50, "note": "disk"})
+        self.assertIn("/weight", self.run_cli("server", "app.test.s1", "weight", "500", status=1))
+        self.assertRegex(self.run_cli("stats", "app.test"), r"(?m)^  app.test.s1 +drain ")
+        self.assertRegex(self.run_cli("server", "app.test.s1", "reset"),
+                         r"(?m)^stored +ready, weight 100%$")
 
     def test_5_errors_say_what_and_where(self):
         error = self.run_cli("set", "server", "app.test.s1", "port=70000", status=1)
@@ -318,6 +342,11 @@ class Requests(unittest.TestCase):
         for wrong in (("weight",), ("weight", "a"), ("weight", "5 %"), ("away",),
                       ("drain", "5%")):
             self.run_cli("server", "web1", *wrong, status=2)
+
+    def test_a_word_instead_of_json_is_shown(self):
+        self.server.answers["GET", "/api/v1/ready"] = 503, "starting"
+        self.assertRegex(self.run_cli("ready", status=1), "status 503: .?starting")
+        self.assertIn("starting", self.run_cli("ready", "--json", status=1))
 
     def test_statistics_of_all_pages(self):
         traffic = {"sessions": {"current": 1, "total": 7}, "queue": {"current": 0},

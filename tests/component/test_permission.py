@@ -21,11 +21,12 @@ DECIDED = {
     "setup": "setup_create",
     "signed_in": "session_get session_delete status_get object_list object_get singleton_get"
                  " draft_get config_diff config_check config_text commit_list commit_get"
-                 " commit_diff render_create task_list task_get event_stream verify_get",
-    "operate": "",
+                 " commit_diff render_create task_list task_get event_stream verify_get"
+                 " stats_get operator_get",
+    "operate": "operator_put operator_delete",
     "edit": "object_create object_replace object_merge object_delete singleton_replace"
             " singleton_merge draft_discard_all draft_discard config_apply config_confirm"
-            " changes_create publish_create publish_delete commit_restore",
+            " changes_create publish_create publish_delete import_create commit_restore",
 }
 OUTSIDE = "192.0.2.50"  # an address of the test that is not of the loopback range
 MANAGED = ("admins", "automation_keys")  # of these, edit means manage
