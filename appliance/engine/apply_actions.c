@@ -9,16 +9,13 @@
 #include "engine/operator.h"
 #include "haproxy/admin.h"
 #include "model/validate.h"
-#include "render/diag.h"
 
 #define ANSWER_BYTES ((size_t)2 << 20)
 
 typedef enum apply_event (*action_fn)(struct apply *a, struct error *e);
 
-static void detail(struct apply *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
-static void
-detail(struct apply *a, const char *fmt, ...)
+void
+apply_detail(struct apply *a, const char *fmt, ...)
 {
     va_list ap;
 
@@ -166,7 +163,7 @@ act_plan(struct apply *a, struct error *e)
         return event_of(error_set(e, ERR_INVALID, "%s", edit_first_error(a->problems)));
     }
     if (a->mode != APPLY_FOLLOW) {
-        detail(a, "%zu changed", changes);
+        apply_detail(a, "%zu changed", changes);
     }
     return AE_OK;
 }
@@ -222,6 +219,7 @@ look_around(struct apply *a, int64_t *ret_current, struct error *e)
         a->running_known = info.running[0] != '\0';
     }
     a->former = find_former(a, &status);
+    a->old_workers = status.old_worker_count;
     *ret_current = status.current;
     return ERR_OK;
 }
@@ -238,7 +236,7 @@ act_render(struct apply *a, struct error *e)
     if (code != ERR_OK) {
         return AE_FAIL;
     }
-    detail(a, "%zu files, digest %s", a->files->count, a->files->digest);
+    apply_detail(a, "%zu files, digest %s", a->files->count, a->files->digest);
     if (!a->running_known || strcmp(a->former_digest, a->files->digest) != 0 ||
         !is_generation(a, current, a->files->digest)) {
         return AE_OK;
@@ -273,7 +271,7 @@ act_check(struct apply *a, struct error *e)
     if (code == ERR_OK) {
         code = apply_save_generation(a, GENERATION_STAGED, e);
     }
-    detail(a, "generation %lld, %zu warnings", (long long)check.number, check.warnings);
+    apply_detail(a, "generation %lld, %zu warnings", (long long)check.number, check.warnings);
     return event_of(code);
 }
 
@@ -284,7 +282,7 @@ act_bind(struct apply *a, struct error *e)
     size_t count = 0;
     err_t code = generation_bind_test(a->en, a->candidate.shared, held, &count, a->problems, e);
 
-    detail(a, "%zu tried", count);
+    apply_detail(a, "%zu tried", count);
     return event_of(code);
 }
 
@@ -302,33 +300,10 @@ act_activate(struct apply *a, struct error *e)
     return event_of(code);
 }
 
-/* problems NULL: what HAProxy says is not kept. */
-static err_t
-reload(struct apply *a, struct problems *p, struct error *e)
-{
-    CLEANUP(arena_cleanup) struct arena *arena = arena_new(ANSWER_BYTES);
-    struct helper_load load;
-    size_t errors = p != NULL ? p->errors : 0;
-    err_t code = helper_reload(&a->en->helper, arena, &load, e);
-
-    if (code != ERR_OK || load.loaded) {
-        return code;
-    }
-    if (p != NULL) {
-        diag_haproxy(load.output, a->files, p);
-    }
-    if (p != NULL && p->errors > errors) {
-        return error_set(e, ERR_UNAVAILABLE, "%s", edit_first_error(p));
-    }
-    return error_set(
-        e, ERR_UNAVAILABLE, "%s",
-        load.output[0] != '\0' ? load.output : "HAProxy gave no reason");
-}
-
 static enum apply_event
 act_load(struct apply *a, struct error *e)
 {
-    err_t code = reload(a, a->problems, e);
+    err_t code = apply_load(a, e);
 
     if (code == ERR_OK) {
         operator_put(a->en, a->candidate.shared);
@@ -350,7 +325,7 @@ act_commit(struct apply *a, struct error *e)
     err_t code = apply_commit(a, e);
 
     if (code == ERR_OK) {
-        detail(a, "revision %lld", (long long)a->head.rev);
+        apply_detail(a, "revision %lld", (long long)a->head.rev);
     }
     return event_of(code);
 }
@@ -374,7 +349,7 @@ act_back(struct apply *a, struct error *e)
     struct error unsaved;
 
     if (!a->switched) {
-        detail(a, "nothing was switched");
+        apply_detail(a, "nothing was switched");
         return AE_OK;
     }
     if (apply_save_generation(a, GENERATION_FAILED, &unsaved) != ERR_OK) {
@@ -384,14 +359,14 @@ act_back(struct apply *a, struct error *e)
     if (a->former == 0) {
         return event_of(error_set(e, ERR_NOT_FOUND, "there was no revision before"));
     }
-    detail(a, "generation %lld", (long long)a->former);
+    apply_detail(a, "generation %lld", (long long)a->former);
     return event_of(helper_install(&a->en->helper, a->former, e));
 }
 
 static enum apply_event
 act_back_load(struct apply *a, struct error *e)
 {
-    err_t code = a->switched ? reload(a, NULL, e) : ERR_OK;
+    err_t code = a->switched ? apply_reload(a, NULL, e) : ERR_OK;
 
     if (a->switched && code == ERR_OK) {
         operator_put(a->en, a->view->now.shared);

@@ -13,7 +13,7 @@
     X(CHECK, "Check", check)          /* stage, haproxy -c */                                  \
     X(BIND, "Test addresses", bind)   /* bind-test of new or changed ones */                   \
     X(ACTIVATE, "Activate", activate) /* switch the current generation */                      \
-    X(LOAD, "Reload HAProxy", load)                                                            \
+    X(LOAD, "Load into HAProxy", load)                                                         \
     X(VERIFY, "Confirm it serves", verify)                                                     \
     X(COMMIT, "Save", commit)                                                                  \
     X(SETTLE, "Mark as last good", settle)                                                     \

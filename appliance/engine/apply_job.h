@@ -41,6 +41,7 @@ struct apply {
     int64_t former; /* to go back to; 0: none */
     char former_digest[RENDER_DIGEST_HEX + 1];
     bool running_known;
+    size_t old_workers;
     bool switched;             /* current may be ours */
     struct commit head;        /* what COMMIT made */
     struct commit unconfirmed; /* APPLY_BACK: the revision that waits */
@@ -56,6 +57,12 @@ enum apply_event apply_act(enum apply_state state, struct apply *a, struct error
 MUST_USE err_t apply_check_confirm(
     const struct snapshot_pair *before, const struct snapshot_pair *after, struct problems *p,
     struct error *e);
+/* What people see of the present step. */
+void apply_detail(struct apply *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* HAProxy is to run what is installed: the least disruptive way; by a reload. problems NULL:
+ * what HAProxy says is not kept. */
+MUST_USE err_t apply_load(struct apply *a, struct error *e);
+MUST_USE err_t apply_reload(struct apply *a, struct problems *problems, struct error *e);
 /* The commit, on the engine thread. */
 MUST_USE err_t apply_commit(struct apply *a, struct error *e);
 MUST_USE err_t

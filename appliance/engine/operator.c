@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "engine/configured.h"
 #include "engine/inner.h"
 #include "engine/stats.h"
 #include "haproxy/admin.h"
@@ -80,11 +81,16 @@ has_state(const struct wanted *w, const struct server_line *line)
     return (line->admin & (ADMIN_FORCED_DRAIN | ADMIN_FORCED_MAINT)) == bits[w->state];
 }
 
-/* HAProxy rounds as this does. */
+static int64_t
+weight_of(const struct wanted *w, int64_t configured)
+{
+    return configured * w->percent / WHOLE_PERCENT;
+}
+
 static bool
 has_weight(const struct wanted *w, const struct server_line *line)
 {
-    return line->weight == line->configured_weight * w->percent / WHOLE_PERCENT;
+    return line->weight == weight_of(w, line->configured_weight);
 }
 
 bool
@@ -141,14 +147,14 @@ compare_wanted(const void *a, const void *b)
 
 struct whole {
     struct engine *en;
-    struct wanted *list; /* sorted */
+    const struct snapshot *names; /* what HAProxy has loaded */
+    struct wanted *list;          /* sorted */
     size_t count;
     int64_t end_ms;
 };
 
-/* The names are those of names. */
 static void
-collect(struct whole *w, const struct snapshot *head, const struct snapshot *names)
+collect(struct whole *w, const struct snapshot *head)
 {
     const struct object *const *items;
     size_t count = snapshot_kind(head, K_SERVER_STATE, &items);
@@ -156,7 +162,7 @@ collect(struct whole *w, const struct snapshot *head, const struct snapshot *nam
     w->list = xcalloc(count + 1, sizeof *w->list);
     for (size_t i = 0; i < count; i++) {
         const struct object *server =
-            snapshot_by_id(names, K_SERVER, object_text(items[i], F_SERVER_STATE_SERVER).s);
+            snapshot_by_id(w->names, K_SERVER, object_text(items[i], F_SERVER_STATE_SERVER).s);
 
         if (server != NULL) {
             w->list[w->count++] = wanted_of(items[i], server->name.s);
@@ -193,7 +199,8 @@ put_line(const struct whole *w, const struct server_line *line, struct error *e)
         code = admin_set_state(socket, &at, state_word(wanted->state), left_ms(w->end_ms), e);
     }
     if (code == ERR_OK && !has_weight(wanted, line)) {
-        code = admin_set_weight(socket, &at, wanted->percent, left_ms(w->end_ms), e);
+        code = admin_set_weight(
+            socket, &at, weight_of(wanted, line->configured_weight), left_ms(w->end_ms), e);
     }
     return code;
 }
@@ -230,7 +237,7 @@ put_all_from(struct whole *w, int64_t *ret_pid, struct error *e)
     if (!w->en->operators->any) {
         return ERR_OK;
     }
-    code = stats_read_states(w->en, NULL, arena, &table, e);
+    code = stats_read_states(w->en, w->names, NULL, arena, &table, e);
     if (code == ERR_OK) {
         w->end_ms = end_of(w->en);
         code = put_lines(w, &table, e);
@@ -251,7 +258,8 @@ put_all(struct engine *en)
     /* First: what is stored from now on makes it due anew. */
     atomic_store(&op->due, false);
     v = engine_view(en);
-    collect(&w, v->now.shared, op->loaded != NULL ? op->loaded : v->now.shared);
+    w.names = op->loaded != NULL ? op->loaded : v->now.shared;
+    collect(&w, v->now.shared);
     op->any = op->any || w.count > 0 || op->pid == 0;
     if (note_answer(en, put_all_from(&w, &pid, &error), &error) == ERR_OK) {
         op->pid = pid;
@@ -293,21 +301,6 @@ operator_follow(struct engine *en)
 
 /* ---- one server ---- */
 
-static bool
-has_member(const struct object *pool, const char *id)
-{
-    const struct value *members = object_value(pool, F_POOL_MEMBERS);
-
-    for (uint32_t i = 0; i < members->count; i++) {
-        const struct value *server = &members->u.items[i].u.items[F_POOL_MEMBERS_SERVER];
-
-        if (strcmp(server->u.text.s, id) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* With the lock. */
 static void
 find_pools(
@@ -324,13 +317,16 @@ find_pools(
 
     *ret = (struct operator_pools){.items = NULL};
     for (size_t i = 0; i < count && running != NULL; i++) {
-        found += has_member(pools[i], running->id) ? 1 : 0;
+        found += configured_member(pools[i], running->id) != NULL ? 1 : 0;
     }
     ret->items = arena_alloc(a, (found + 1) * sizeof *ret->items);
     for (size_t i = 0; i < count && ret->count < found; i++) {
-        if (has_member(pools[i], running->id)) {
+        const struct value *member = configured_member(pools[i], running->id);
+
+        if (member != NULL) {
             ret->items[ret->count++] = (struct operator_pool){
-                arena_strdup(a, pools[i]->name.s), arena_strdup(a, running->name.s), NULL};
+                arena_strdup(a, pools[i]->name.s), arena_strdup(a, running->name.s),
+                configured_weight(member), NULL};
         }
     }
 }
@@ -356,7 +352,8 @@ put_into(
         admin_set_state(en->admin_socket, &server, state_word(w->state), left_ms(end_ms), e);
 
     if (code == ERR_OK) {
-        code = admin_set_weight(en->admin_socket, &server, w->percent, left_ms(end_ms), e);
+        code = admin_set_weight(
+            en->admin_socket, &server, weight_of(w, at->weight), left_ms(end_ms), e);
     }
     return code;
 }

@@ -39,6 +39,7 @@ void operator_follow(struct engine *en);
 /* A pool that has the server, by its name in HAProxy. */
 struct operator_pool {
     const char *pool, *server;
+    int64_t weight;      /* as configured */
     const char *refused; /* what HAProxy answered instead of doing it, or NULL */
 };
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/configured.h"
 #include "engine/inner.h"
 #include "haproxy/admin.h"
 
@@ -89,8 +90,8 @@ ask(struct engine *en, const char *command, struct buf *out, struct error *e)
 
 err_t
 stats_read_states(
-    struct engine *en, const char *pool, struct arena *a, struct server_table *ret,
-    struct error *e)
+    struct engine *en, const struct snapshot *shared, const char *pool, struct arena *a,
+    struct server_table *ret, struct error *e)
 {
     CLEANUP(buf_fini) struct buf out;
     char command[COMMAND_BYTES];
@@ -105,7 +106,13 @@ stats_read_states(
         strcmp(buf_str(&out), "Can't find backend.\n\n") == 0) {
         return error_set(e, ERR_NOT_FOUND, "HAProxy does not run the pool \"%s\"", pool);
     }
-    return code == ERR_OK ? server_table_parse(buf_str(&out), out.len, a, ret, e) : code;
+    if (code == ERR_OK) {
+        code = server_table_parse(buf_str(&out), out.len, a, ret, e);
+    }
+    if (code == ERR_OK) {
+        configured_weights(shared, ret);
+    }
+    return code;
 }
 
 /* A listener may have the name of a pool, so that HAProxy is told the number. A pool without
@@ -159,6 +166,7 @@ read_stat(struct engine *en, const char *pool, struct stats *s, struct error *e)
 static err_t
 read_all(struct engine *en, const char *pool, struct stats **ret, struct error *e)
 {
+    CLEANUP(view_cleanup) struct view *v = engine_view(en);
     struct stats *s = xcalloc(1, sizeof *s);
     err_t code;
 
@@ -166,7 +174,7 @@ read_all(struct engine *en, const char *pool, struct stats **ret, struct error *
     s->mono_ms = clock_mono_ms(&clock_system);
     s->seen_at_ms = clock_wall_ms(en->config->clock);
     s->arena = arena_new(STATS_ARENA_BYTES);
-    code = stats_read_states(en, pool, s->arena, &s->states, e);
+    code = stats_read_states(en, v->now.shared, pool, s->arena, &s->states, e);
     if (code == ERR_OK) {
         code = read_stat(en, pool, s, e);
     }

@@ -40,10 +40,11 @@ void stats_forget(struct engine *en);
 /* Gives back the memory of old ones. Never waits. */
 void stats_forget_old(struct engine *en);
 
-/* "show servers state" of all pools (NULL) or of one, without the cache. */
+/* "show servers state" of all pools (NULL) or of one, without the cache; configured weights are
+ * those of shared. */
 MUST_USE err_t stats_read_states(
-    struct engine *en, const char *pool, struct arena *a, struct server_table *ret,
-    struct error *e);
+    struct engine *en, const struct snapshot *shared, const char *pool, struct arena *a,
+    struct server_table *ret, struct error *e);
 
 /* Frontends and backends of our own, which nobody published. */
 bool stats_is_own(const char *name);

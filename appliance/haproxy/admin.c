@@ -210,14 +210,14 @@ admin_set_state(
 
 err_t
 admin_set_weight(
-    const char *socket_path, const struct admin_server *at, int percent, int64_t deadline_ms,
+    const char *socket_path, const struct admin_server *at, int64_t weight, int64_t deadline_ms,
     struct error *e)
 {
     char command[COMMAND_BYTES];
     err_t code = check_names(at, e);
 
     (void)snprintf(
-        command, sizeof command, "set server %s/%s weight %d%%", at->backend, at->server,
-        percent);
+        command, sizeof command, "set server %s/%s weight %lld", at->backend, at->server,
+        (long long)weight);
     return code == ERR_OK ? expect_nothing(socket_path, command, deadline_ms, e) : code;
 }

@@ -36,14 +36,14 @@ struct admin_server {
     const char *backend, *server;
 };
 
-/* "set server B/S state ready|drain|maint", "set server B/S weight N%" (of the configured
- * weight). Success is an empty line; ERR_CONFLICT with the text that HAProxy gave instead.
- * ERR_INVALID as above, and when a name cannot stand in a command. */
+/* "set server B/S state ready|drain|maint", "set server B/S weight N" (0 to 256). Success is an
+ * empty line; ERR_CONFLICT with the text that HAProxy gave instead. ERR_INVALID as above, and
+ * when a name cannot stand in a command. */
 MUST_USE err_t admin_set_state(
     const char *socket_path, const struct admin_server *at, const char *state,
     int64_t deadline_ms, struct error *e);
 MUST_USE err_t admin_set_weight(
-    const char *socket_path, const struct admin_server *at, int percent, int64_t deadline_ms,
+    const char *socket_path, const struct admin_server *at, int64_t weight, int64_t deadline_ms,
     struct error *e);
 
 #endif

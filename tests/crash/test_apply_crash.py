@@ -15,6 +15,9 @@ from backend import Backend
 
 FORWARD = ("plan", "render", "check", "bind", "activate", "load", "verify", "commit", "settle")
 BACK = ("back", "back_load", "back_verify")
+# Where a change by the admin socket is half made, and where it is made and not yet said.
+SOCKET = ("apply_load_before", "apply_runtime_change", "apply_runtime_end", "apply_load_after",
+          "apply_verify_after", "apply_commit_after")
 
 
 def machine_states():
@@ -62,11 +65,16 @@ class Crash(unittest.TestCase):
         if maxconn:
             self.assertIn("maxconn %d\n" % maxconn, self.node.config(), place)
         self.assertTrue(self.api.get("/api/v1/verify")["ok"], place)
-        connection = http.client.HTTPConnection("127.0.0.1", 80, timeout=5)
-        connection.request("GET", "/", headers={"Host": "app.test"})
-        self.assertEqual(connection.getresponse().status, 200, place)
-        connection.close()
+        self.assertEqual(self.answer("app.test"), 200, place)
         return status
+
+    def answer(self, host):
+        connection = http.client.HTTPConnection("127.0.0.1", 80, timeout=5)
+        try:
+            connection.request("GET", "/", headers={"Host": host})
+            return connection.getresponse().status
+        finally:
+            connection.close()
 
     def change(self):
         type(self).value += 1
@@ -92,6 +100,27 @@ class Crash(unittest.TestCase):
                     if task is not None and task["state"] == "ok":
                         self.assertTrue(committed, "an acknowledged change is lost")
                     self.assertEqual(self.api.get("/api/v1/haproxy")["maxconn"], self.value)
+
+    def test_by_the_admin_socket(self):
+        """The visitors' view is that of the database, whatever was half made."""
+        for place in SOCKET:
+            with self.subTest(place=place):
+                self.api.call("DELETE", "/api/v1/draft")
+                host = place.replace("_", "-") + ".test"
+                self.api.patch("/api/v1/services/app.test", hosts=["app.test", host])
+                pool = self.api.get("/api/v1/services/app.test")["pool"]
+                members = self.api.get("/api/v1/pools/" + pool)["members"]
+                members[0]["weight"] = 10 + SOCKET.index(place)
+                self.api.patch("/api/v1/pools/" + pool, members=members)
+                head = self.api.get("/api/v1/status")["head"]["rev"]
+                self.apply_and_die(place)
+                status = self.agree(place)
+                committed = status["head"]["rev"] == head + 1
+                self.assertEqual(committed, place == "apply_commit_after")
+                self.assertEqual(self.answer(host), 200 if committed else 404, place)
+                weight = " %d " % members[0]["weight"]
+                self.assertEqual(weight in self.node.admin_socket("show servers state " + pool),
+                                 committed, place)
 
     def test_around_the_transaction_itself(self):
         for place, committed in (("store_before_commit", False), ("store_after_commit", True)):

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* LOAD: by the admin socket where the running worker can be changed into the new one, else by
+ * a reload. The files are switched already: whatever fails, a reload makes all right. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/crashpoint.h"
+#include "base/log.h"
+#include "engine/apply_job.h"
+#include "haproxy/runtime.h"
+#include "render/diag.h"
+#include "render/runtime_plan.h"
+
+#define ANSWER_BYTES ((size_t)2 << 20)
+/* From so many old workers on, people are told of them. */
+#define OLD_WORKERS_NOTABLE 8
+
+/* ---- by a reload ---- */
+
+err_t
+apply_reload(struct apply *a, struct problems *p, struct error *e)
+{
+    CLEANUP(arena_cleanup) struct arena *arena = arena_new(ANSWER_BYTES);
+    struct helper_load load;
+    size_t errors = p != NULL ? p->errors : 0;
+    err_t code = helper_reload(&a->en->helper, arena, &load, e);
+
+    if (code != ERR_OK || load.loaded) {
+        return code;
+    }
+    if (p != NULL) {
+        diag_haproxy(load.output, a->files, p);
+    }
+    if (p != NULL && p->errors > errors) {
+        return error_set(e, ERR_UNAVAILABLE, "%s", edit_first_error(p));
+    }
+    return error_set(
+        e, ERR_UNAVAILABLE, "%s",
+        load.output[0] != '\0' ? load.output : "HAProxy gave no reason");
+}
+
+/* ---- by the admin socket ---- */
+
+static err_t
+change(const struct runtime *r, const struct runtime_change *c, struct error *e)
+{
+    const struct runtime_target target = {c->address, c->number};
+
+    switch (c->what) {
+    case RUNTIME_WEIGHT: return runtime_weight(r, c->backend, c->server, c->number, e);
+    case RUNTIME_MAXCONN: return runtime_maxconn(r, c->backend, c->server, c->number, e);
+    case RUNTIME_ADDRESS: return runtime_address(r, c->backend, c->server, &target, e);
+    case RUNTIME_MAP:
+        return runtime_map(r, c->file->name, buf_str(&c->file->bytes), c->file->bytes.len, e);
+    case RUNTIME_CERTIFICATE: break;
+    }
+    return runtime_certificate(
+        r, c->file->name, buf_str(&c->file->bytes), c->file->bytes.len, e);
+}
+
+static err_t
+change_all(struct apply *a, const struct runtime_plan *plan, struct error *e)
+{
+    const struct tunables *t = a->en->config->tunables;
+    const struct runtime r = {
+        .socket_path = a->en->admin_socket,
+        .socket_ms = t->socket_ms,
+        .end_ms = clock_mono_ms(&clock_system) + t->reload_ms,
+    };
+    err_t code = runtime_begin(&r, a->former_digest, e);
+
+    for (size_t i = 0; code == ERR_OK && i < plan->count; i++) {
+        crashpoint("apply_runtime_change");
+        code = change(&r, &plan->items[i], e);
+    }
+    if (code == ERR_OK) {
+        crashpoint("apply_runtime_end");
+        code = runtime_end(&r, a->files->digest, e);
+    }
+    return code;
+}
+
+/* The files of what runs, when that is the head; NULL when it is not. */
+static struct rendered *
+running_files(struct apply *a)
+{
+    struct rendered *files = NULL;
+    struct problems unused;
+    struct error e;
+
+    problems_init(&unused, a->arena);
+    if (!a->running_known || a->view->head.rev == 0 ||
+        generation_render(a->en, &a->view->now, &unused, &files, &e) != ERR_OK) {
+        return NULL;
+    }
+    if (strcmp(files->digest, a->former_digest) != 0) {
+        apply_rendered_done(a->en, files);
+        return NULL;
+    }
+    return files;
+}
+
+/* True when it is done; else why it is not, for people. */
+static bool
+load_by_socket(struct apply *a, char why[ERROR_MSG_BYTES])
+{
+    struct rendered *running = a->mode == APPLY_FOLLOW ? NULL : running_files(a);
+    CLEANUP(runtime_plan_fini) struct runtime_plan plan = {.count = 0};
+    struct error e;
+
+    if (running == NULL) {
+        (void)snprintf(why, ERROR_MSG_BYTES, "HAProxy does not run the revision before");
+        return false;
+    }
+    runtime_plan_make(running, a->files, &plan);
+    apply_rendered_done(a->en, running);
+    if (plan.reload[0] != '\0') {
+        (void)snprintf(why, ERROR_MSG_BYTES, "%s", plan.reload);
+        return false;
+    }
+    if (change_all(a, &plan, &e) != ERR_OK) {
+        log_warning("a change by the admin socket failed: %s", e.msg);
+        (void)snprintf(why, ERROR_MSG_BYTES, "the admin socket failed, %.200s", e.msg);
+        return false;
+    }
+    apply_detail(a, "%zu change%s by the admin socket", plan.count, plan.count == 1 ? "" : "s");
+    return true;
+}
+
+err_t
+apply_load(struct apply *a, struct error *e)
+{
+    char why[ERROR_MSG_BYTES] = "";
+
+    if (load_by_socket(a, why)) {
+        return ERR_OK;
+    }
+    if (a->old_workers < OLD_WORKERS_NOTABLE) {
+        apply_detail(a, "reload: %.250s", why);
+    } else {
+        apply_detail(
+            a, "reload: %.250s; %zu workers of before still have sessions", why,
+            a->old_workers);
+    }
+    return apply_reload(a, a->problems, e);
+}
