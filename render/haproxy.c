@@ -2,6 +2,7 @@
 #include "render/haproxy.h"
 
 #include "render/rendered.h"
+#include "render/rule.h"
 #include "render/writer.h"
 
 static size_t
@@ -16,6 +17,7 @@ write_config(struct rendered *r, struct layout *p)
     haproxy_global_write(&w);
     haproxy_frontend_write(&w);
     haproxy_internal_write(&w);
+    haproxy_rate_write(&w);
     haproxy_backend_write(&w);
     if (p->names_resolved) {
         haproxy_resolvers_write(&w);
@@ -36,6 +38,7 @@ render_haproxy(
     layout_make(layout, in, p);
     digest_at = write_config(out, layout);
     map_write(out, layout);
+    list_write(out, layout);
     certificate_write(out, layout);
     error_page_write(out, layout);
     if (p->errors != errors) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The frontends: one for the prober, one for each listener that is on. */
-#include "render/writer.h"
+#include "model/vip.h"
+#include "render/rule.h"
 
 static void
 put_probe(struct writer *w)
@@ -12,12 +13,50 @@ put_probe(struct writer *w)
     PUT(w->out, "    bind unix@");
     writer_put_socket(w, "probe.sock");
     writer_end(w, -1);
+    if (fields_text(w->layout->haproxy, F_HAPROXY_LOG_TARGET).len > 0) {
+        writer_fixed(w, "    no log\n");
+    }
     writer_fixed(
         w, "    timeout client 5s\n"
            "    monitor-uri " RENDER_PROBE_PATH "\n"
            "    # Which files HAProxy runs: \"show map " RUNNING_MAP "\" tells.\n"
            "    http-request set-var(txn.lockstep_running) str(" RUNNING_KEY
            "),map(" RUNNING_MAP ")\n");
+}
+
+/* Names of HTTP's versions behind "alpn". */
+static void
+put_alpn(struct buf *out, const struct object *o)
+{
+    const struct value *alpn = &o->fields[F_LISTENER_ALPN];
+    const struct schema_field *f = &schema_kind(K_LISTENER)->fields[F_LISTENER_ALPN];
+
+    PUT(out, " alpn ");
+    if (alpn->count == 0) {
+        PUT(out, "h2,http/1.1");
+    }
+    for (uint32_t i = 0; i < alpn->count; i++) {
+        buf_puts(out, i > 0 ? "," : "");
+        buf_puts(out, f->values[alpn->u.items[i].u.i]);
+    }
+}
+
+static void
+put_tls(struct buf *out, const struct object *o)
+{
+    PUT(out, " ssl crt-list crt-list/");
+    writer_put_text(out, o->name);
+    PUT(out, ".list");
+    if (fields_int(o, F_LISTENER_MODE) == V_LISTENER_MODE_HTTP) {
+        put_alpn(out, o);
+    }
+    if (fields_differ(o, F_LISTENER_TLS_MIN_VERSION)) {
+        PUT(out, " ssl-min-ver ");
+        buf_puts(out, fields_word(o, F_LISTENER_TLS_MIN_VERSION));
+    }
+    if (fields_int(o, F_LISTENER_STRICT_SNI) != 0) {
+        PUT(out, " strict-sni");
+    }
 }
 
 static void
@@ -31,15 +70,86 @@ put_bind(struct writer *w, struct text address)
     if (address.len == 2 && memcmp(address.s, "::", 2) == 0) {
         PUT(w->out, " v6only");
     }
+    /* So that it can be bound while another node has the address. */
+    if (vip_holds(w->layout->in->objects.shared, address)) {
+        PUT(w->out, " transparent");
+    }
+    if (fields_int(o, F_LISTENER_ACCEPT_PROXY) != 0 &&
+        o->fields[F_LISTENER_ACCEPT_PROXY_NETWORKS].count == 0) {
+        PUT(w->out, " accept-proxy");
+    }
     if (fields_int(o, F_LISTENER_TLS) != 0) {
-        PUT(w->out, " ssl crt-list crt-list/");
-        writer_put_text(w->out, o->name);
-        PUT(w->out, ".list");
-        if (fields_int(o, F_LISTENER_MODE) == V_LISTENER_MODE_HTTP) {
-            PUT(w->out, " alpn h2,http/1.1");
-        }
+        put_tls(w->out, o);
     }
     writer_end(w, F_LISTENER_ADDRESSES);
+}
+
+static void
+put_log(struct writer *w)
+{
+    static const char http_json[] =
+        "    log-format \"{\\\"client\\\":\\\"%ci\\\",\\\"port\\\":%cp,"
+        "\\\"listener\\\":\\\"%f\\\",\\\"pool\\\":\\\"%b\\\",\\\"server\\\":\\\"%s\\\","
+        "\\\"method\\\":\\\"%[capture.req.method,json(utf8s)]\\\","
+        "\\\"host\\\":\\\"%[var(txn.lockstep_host),json(utf8s)]\\\","
+        "\\\"uri\\\":\\\"%[capture.req.uri,json(utf8s)]\\\","
+        "\\\"status\\\":%ST,\\\"bytes\\\":%B,\\\"connect_ms\\\":%Tc,"
+        "\\\"response_ms\\\":%Tr,\\\"total_ms\\\":%Tt,\\\"end\\\":\\\"%tsc\\\"}\"\n";
+    static const char tcp_json[] =
+        "    log-format \"{\\\"client\\\":\\\"%ci\\\",\\\"port\\\":%cp,"
+        "\\\"listener\\\":\\\"%f\\\",\\\"pool\\\":\\\"%b\\\",\\\"server\\\":\\\"%s\\\","
+        "\\\"bytes\\\":%B,\\\"connect_ms\\\":%Tc,\\\"total_ms\\\":%Tt,"
+        "\\\"end\\\":\\\"%ts\\\"}\"\n";
+    const struct object *haproxy = w->layout->haproxy;
+    const struct object *listener = w->object;
+    bool http = fields_int(listener, F_LISTENER_MODE) == V_LISTENER_MODE_HTTP;
+    int64_t format = fields_int(haproxy, F_HAPROXY_LOG_FORMAT);
+
+    if (fields_text(haproxy, F_HAPROXY_LOG_TARGET).len == 0) {
+        return;
+    }
+    w->object = NULL;
+    if (format == V_HAPROXY_LOG_FORMAT_JSON) {
+        writer_fixed(w, http ? http_json : tcp_json);
+    } else if (!http) {
+        writer_fixed(w, "    option tcplog\n");
+    } else if (format == V_HAPROXY_LOG_FORMAT_CLF) {
+        writer_fixed(w, "    option httplog clf\n");
+    } else {
+        writer_fixed(w, "    option httplog\n");
+    }
+    w->object = listener;
+}
+
+/* Who may connect, in the order in which HAProxy looks: before and behind the PROXY
+ * protocol. */
+static void
+put_access(struct writer *w, const struct layout_listener *l)
+{
+    const struct object *o = w->object;
+    bool proxy = fields_int(o, F_LISTENER_ACCEPT_PROXY) != 0;
+    const char *when = proxy ? "    tcp-request session reject if !{ src"
+                             : "    tcp-request connection reject if !{ src";
+
+    if (proxy && o->fields[F_LISTENER_ACCEPT_PROXY_NETWORKS].count > 0) {
+        PUT(w->out, "    tcp-request connection expect-proxy layer4 if { src");
+        list_put(w->out, LIST_PROXY, o->name);
+        PUT(w->out, " }");
+        writer_end(w, F_LISTENER_ACCEPT_PROXY_NETWORKS);
+    }
+    if (fields_differ(o, F_LISTENER_ALLOWED_NETWORKS)) {
+        buf_puts(w->out, when);
+        list_put(w->out, LIST_LISTENER, o->name);
+        PUT(w->out, " }");
+        writer_end(w, F_LISTENER_ALLOWED_NETWORKS);
+    }
+    if (l->tcp_service != NULL &&
+        fields_differ(l->tcp_service->object, F_SERVICE_ALLOWED_NETWORKS)) {
+        buf_puts(w->out, when);
+        list_put(w->out, LIST_SERVICE, l->tcp_service->object->name);
+        PUT(w->out, " }");
+        writer_end_of(w, l->tcp_service->object, F_SERVICE_ALLOWED_NETWORKS);
+    }
 }
 
 /* "    http-request set-var(txn.lockstep_backend) KEY,map_beg(map/NAME.map)TAIL" */
@@ -56,7 +166,7 @@ put_lookup(struct writer *w, const char *key, const char *tail)
 }
 
 static void
-put_http(struct writer *w)
+put_route(struct writer *w, const struct layout_listener *l)
 {
     static const char unless_found[] = " unless { var(txn.lockstep_backend) -m found }";
 
@@ -70,22 +180,82 @@ put_http(struct writer *w)
     put_lookup(w, "var(txn.lockstep_host)", "");
     put_lookup(w, "str(*.),concat(,txn.lockstep_rest)", unless_found);
     put_lookup(w, "str(*)", unless_found);
+    if (l->guarded) {
+        writer_fixed(
+            w, "    # Services with more than a pool are found by name, for their rules.\n"
+               "    http-request set-var(txn.lockstep_service) var(txn.lockstep_backend)\n"
+               "    http-request set-var(txn.lockstep_backend) var(txn.lockstep_service),"
+               "map(map/" LAYOUT_SERVICE_MAP ".map)"
+               " if { var(txn.lockstep_service) -m beg " LAYOUT_SERVICE " }\n");
+    }
+}
+
+/* Headers that a proxy in front may have set; a visitor could have as well. */
+static void
+put_forwarded_kept(struct writer *w, bool tls)
+{
+    PUT(w->out, "    http-request set-var(txn.lockstep_trusted) bool(true) if { src");
+    list_put(w->out, LIST_TRUSTED, w->object->name);
+    PUT(w->out, " }");
+    writer_end(w, F_LISTENER_TRUSTED_PROXIES);
+    writer_fixed(
+        w, "    acl lockstep.trusted var(txn.lockstep_trusted) -m found\n"
+           "    http-request del-header Forwarded\n"
+           "    http-request del-header X-Real-IP\n"
+           "    http-request del-header X-Forwarded-For unless lockstep.trusted\n"
+           "    http-request del-header X-Forwarded-Proto unless lockstep.trusted\n"
+           "    http-request del-header X-Forwarded-Host unless lockstep.trusted\n"
+           "    http-request del-header X-Forwarded-Port unless lockstep.trusted\n"
+           "    http-request set-src req.hdr_ip(X-Forwarded-For,-1) if lockstep.trusted"
+           " { req.hdr_ip(X-Forwarded-For,-1) -m found }\n"
+           "    http-request set-header X-Forwarded-For %[src]"
+           " unless { req.hdr(X-Forwarded-For) -m found }\n");
+    writer_fixed(
+        w, tls ? "    http-request set-header X-Forwarded-Proto https"
+                 " unless { req.hdr(X-Forwarded-Proto) -m found }\n"
+               : "    http-request set-header X-Forwarded-Proto http"
+                 " unless { req.hdr(X-Forwarded-Proto) -m found }\n");
+    writer_fixed(
+        w, "    http-request set-header X-Forwarded-Host %[req.hdr(host)]"
+           " if { req.hdr(host) -m found } !{ req.hdr(X-Forwarded-Host) -m found }\n"
+           "    http-request set-header X-Forwarded-Port %[dst_port]"
+           " unless { req.hdr(X-Forwarded-Port) -m found }\n");
+}
+
+static void
+put_forwarded(struct writer *w, bool tls)
+{
     writer_fixed(
         w, "    # Servers believe these: what a visitor sent under the same names goes.\n"
            "    http-request del-header Forwarded\n"
            "    http-request del-header X-Real-IP\n"
            "    http-request del-header X-Forwarded-Host\n"
            "    http-request set-header X-Forwarded-For %[src]\n");
-    if (fields_int(w->object, F_LISTENER_TLS) != 0) {
-        writer_fixed(w, "    http-request set-header X-Forwarded-Proto https\n");
-    } else {
-        writer_fixed(w, "    http-request set-header X-Forwarded-Proto http\n");
-    }
+    writer_fixed(
+        w, tls ? "    http-request set-header X-Forwarded-Proto https\n"
+               : "    http-request set-header X-Forwarded-Proto http\n");
     writer_fixed(
         w, "    http-request set-header X-Forwarded-Host %[req.hdr(host)]"
            " if { req.hdr(host) -m found }\n"
-           "    http-request set-header X-Forwarded-Port %[dst_port]\n"
-           "    use_backend %[var(txn.lockstep_backend)]\n"
+           "    http-request set-header X-Forwarded-Port %[dst_port]\n");
+}
+
+static void
+put_http(struct writer *w, const struct layout_listener *l)
+{
+    bool tls = fields_int(w->object, F_LISTENER_TLS) != 0;
+
+    put_route(w, l);
+    if (fields_differ(w->object, F_LISTENER_TRUSTED_PROXIES)) {
+        put_forwarded_kept(w, tls);
+    } else {
+        put_forwarded(w, tls);
+    }
+    if (l->guarded || l->rules.count > 0) {
+        rule_write_listener(w, l);
+    }
+    writer_fixed(
+        w, "    use_backend %[var(txn.lockstep_backend)]\n"
            "    default_backend " LAYOUT_BACKEND_UNKNOWN "\n");
 }
 
@@ -137,8 +307,11 @@ put_listener(struct writer *w, const struct layout_listener *l)
         writer_int(w, "maxconn", F_LISTENER_MAXCONN);
     }
     writer_time(w, "timeout client", F_LISTENER_CLIENT_TIMEOUT_MS);
+    put_log(w);
+    writer_directives(w, F_LISTENER_EXTRA);
+    put_access(w, l);
     if (fields_int(o, F_LISTENER_MODE) == V_LISTENER_MODE_HTTP) {
-        put_http(w);
+        put_http(w, l);
     } else {
         put_tcp(w, l);
     }

@@ -19,6 +19,20 @@ put_node(struct writer *w)
     writer_end_of(w, w->layout->node, F_NODE_NAME);
 }
 
+/* RFC 5424 has the year and the zone in its time. */
+static void
+put_log(struct writer *w)
+{
+    struct text target = fields_text(w->object, F_HAPROXY_LOG_TARGET);
+
+    if (target.len > 0) {
+        PUT(w->out, "    log ");
+        writer_put_text(w->out, target);
+        PUT(w->out, " format rfc5424 local0");
+        writer_end(w, F_HAPROXY_LOG_TARGET);
+    }
+}
+
 static void
 put_global(struct writer *w)
 {
@@ -35,6 +49,10 @@ put_global(struct writer *w)
     PUT(w->out, "    hard-stop-after ");
     writer_put_ms(w->out, fields_int(w->object, F_HAPROXY_HARD_STOP_AFTER_S) * 1000);
     writer_end(w, F_HAPROXY_HARD_STOP_AFTER_S);
+    if (fields_int(w->object, F_HAPROXY_NBTHREAD) != 0) {
+        writer_int(w, "nbthread", F_HAPROXY_NBTHREAD);
+    }
+    put_log(w);
     w->object = NULL;
     PUT(w->out, "    stats socket ");
     writer_put_socket(w, "haproxy.sock");
@@ -48,6 +66,9 @@ put_global(struct writer *w)
            "    group haproxy\n"
            "    ssl-default-bind-options ssl-min-ver TLSv1.2\n"
            "    tune.ssl.default-dh-param 2048\n");
+    w->object = w->layout->haproxy;
+    writer_directives(w, F_HAPROXY_EXTRA_GLOBAL);
+    w->object = NULL;
 }
 
 static void
@@ -84,6 +105,11 @@ put_defaults(struct writer *w)
         PUT(w->out, ".http");
         writer_end(w, F_HAPROXY_ERROR_TEXT);
     }
+    if (fields_text(w->object, F_HAPROXY_LOG_TARGET).len > 0) {
+        PUT(w->out, "    log global");
+        writer_end(w, F_HAPROXY_LOG_TARGET);
+    }
+    writer_directives(w, F_HAPROXY_EXTRA_DEFAULTS);
     w->object = NULL;
 }
 

@@ -22,6 +22,8 @@ layout_fini(struct layout *p)
     free(p->pairs);
     free(p->routes);
     free(p->https_ports);
+    free(p->rules);
+    free(p->condition_used);
     free(p->certificate_listed);
     free(p->certificate_found);
     *p = (struct layout){0};
@@ -62,6 +64,12 @@ layout_redirects(const struct layout_service *s, const struct object *listener)
     return s->https_port != 0 &&
            fields_int(listener, F_LISTENER_MODE) == V_LISTENER_MODE_HTTP &&
            fields_int(listener, F_LISTENER_TLS) == 0;
+}
+
+bool
+layout_serves(const struct layout_service *s, const struct object *listener)
+{
+    return fields_int(s->object, F_SERVICE_ENABLED) != 0 && !layout_redirects(s, listener);
 }
 
 /* Makes room for count items in an array that is filled anew. */
@@ -120,7 +128,11 @@ make_service(struct layout *p, uint32_t index)
     struct layout_service *s = &p->services[index];
     uint32_t best = UINT32_MAX;
 
-    *s = (struct layout_service){.object = o};
+    *s = (struct layout_service){
+        .object = o,
+        .guarded = fields_differ(o, F_SERVICE_ALLOWED_NETWORKS) ||
+                   fields_differ(o, F_SERVICE_RATE_LIMIT),
+    };
     s->pool = layout_follow(p, o, F_SERVICE_POOL, K_POOL, fields_text(o, F_SERVICE_POOL));
     for (uint32_t i = 0; i < listeners->count; i++) {
         const struct object *listener;
@@ -227,7 +239,7 @@ static void
 make_route(struct layout *p, const struct layout_pair *pair)
 {
     struct layout_listener *l = &p->listeners[pair->listener];
-    const struct layout_service *s = &p->services[pair->service];
+    struct layout_service *s = &p->services[pair->service];
     bool http = fields_int(l->object, F_LISTENER_MODE) == V_LISTENER_MODE_HTTP;
     bool enabled = fields_int(s->object, F_SERVICE_ENABLED) != 0;
 
@@ -240,6 +252,9 @@ make_route(struct layout *p, const struct layout_pair *pair)
     }
     if (enabled && layout_redirects(s, l->object)) {
         add_https_port(p, s->https_port);
+    } else if (enabled) {
+        s->served = true;
+        l->guarded = l->guarded || s->guarded;
     }
     if (enabled && !http && l->tcp_service != NULL) {
         layout_problem(
@@ -288,6 +303,7 @@ layout_make(struct layout *p, const struct render_input *in, struct problems *pr
         }
         make_service(p, (uint32_t)i);
     }
+    layout_rules_make(p);
     make_routes(p);
     follow_pools(p);
     certificates = p->refs.count[K_CERTIFICATE];

@@ -11,17 +11,30 @@
 #define LAYOUT_BACKEND_DISABLED "lockstep.disabled"
 #define LAYOUT_BACKEND_REFUSE   "lockstep.refuse"
 #define LAYOUT_BACKEND_REDIRECT "lockstep.redirect." /* and a port */
+#define LAYOUT_BACKEND_RATE     "lockstep.rate."     /* and a service: its table of rates */
+/* A service that has more than a pool stands in the maps under this and its name. */
+#define LAYOUT_SERVICE     "lockstep.service."
+#define LAYOUT_SERVICE_MAP "lockstep.service" /* from there to its pool */
+
+struct layout_rules {
+    uint32_t first, count; /* layout.rules[first .. first + count), in their order */
+};
 
 struct layout_service {
     const struct object *object;
     const struct object *pool;
     uint32_t https_port; /* where its plain requests are sent on to, 0: they are served */
+    bool guarded;        /* it has rules that are on, allowed networks or a limit of rate */
+    bool served;         /* on some listener it is neither off nor sent on to https */
+    struct layout_rules rules;
 };
 
 struct layout_listener {
     const struct object *object;
     const struct layout_service *tcp_service; /* in tcp mode the one that is on, or NULL */
     uint32_t first, count; /* its services, by name: layout.routes[first .. first + count) */
+    bool guarded;          /* a guarded service is served here */
+    struct layout_rules rules;
 };
 
 struct layout_pair {
@@ -46,6 +59,10 @@ struct layout {
     size_t https_port_count, https_port_cap;
     struct layout_pair *pairs; /* in the order of services */
     size_t pair_count, pair_cap;
+    const struct object **rules; /* those that are on, owner by owner */
+    size_t rule_count, rule_cap;
+    uint32_t *condition_used; /* by the place of a condition by name, as certificate_listed */
+    size_t condition_cap;
     /* By the place of a certificate by name: the last listener that listed it (its index
      * + 1), 0 where none did; and room for those that a listener's services bring. */
     uint32_t *certificate_listed;
@@ -59,6 +76,12 @@ void layout_init(struct layout *p);
 void layout_fini(struct layout *p);
 /* Works the layout out. What cannot be rendered is added to problems. */
 void layout_make(struct layout *p, const struct render_input *in, struct problems *problems);
+/* The part of layout_make that gives listeners and services their rules. */
+void layout_rules_make(struct layout *p);
+/* The condition that the i-th use of a rule names, or NULL after a problem. */
+const struct object *layout_condition(struct layout *p, const struct object *rule, uint32_t i);
+/* Whether a service is answered by its pool on this listener: then its rules hold there. */
+bool layout_serves(const struct layout_service *s, const struct object *listener);
 /* True when requests for the service on a listener are sent on to https. */
 bool layout_redirects(const struct layout_service *s, const struct object *listener);
 /* Adds an error at a field of o, code "render". */

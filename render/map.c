@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* map/<listener>.map: from host and path to a backend. HAProxy takes the longest key that
+/* map/<listener>.map: from host and path to a backend, or to a service that is guarded;
+ * map/lockstep.service.map: from there to its pool. HAProxy takes the longest key that
  * the request begins with, whatever the order of lines; the slash that closes every key and
  * every look-up keeps /api from catching /apix. Keys are compared with the path as the
  * visitor sent it: //api, /api/../x and percent-encodings are not normalised. */
@@ -15,6 +16,9 @@ put_target(struct buf *out, const struct layout_service *s, const struct object 
     } else if (layout_redirects(s, listener)) {
         PUT(out, LAYOUT_BACKEND_REDIRECT);
         buf_i64(out, s->https_port);
+    } else if (s->guarded) {
+        PUT(out, LAYOUT_SERVICE);
+        writer_put_text(out, s->object->name);
     } else {
         writer_put_text(out, s->pool->name);
     }
@@ -54,9 +58,30 @@ put_service(
     } while (++i < hosts->count);
 }
 
+static void
+write_services(struct rendered *r, const struct layout *p)
+{
+    struct artefact *a = rendered_add(r, "map/", LAYOUT_SERVICE_MAP, ".map");
+
+    for (size_t i = 0; i < p->service_count; i++) {
+        const struct layout_service *s = &p->services[i];
+
+        if (s->guarded && s->served && s->pool != NULL &&
+            fields_int(s->pool, F_POOL_MODE) == V_POOL_MODE_HTTP) {
+            PUT(&a->bytes, LAYOUT_SERVICE);
+            writer_put_text(&a->bytes, s->object->name);
+            buf_putc(&a->bytes, ' ');
+            writer_put_text(&a->bytes, s->pool->name);
+            buf_putc(&a->bytes, '\n');
+        }
+    }
+}
+
 void
 map_write(struct rendered *r, struct layout *p)
 {
+    bool guarded = false;
+
     for (size_t i = 0; i < p->listener_count; i++) {
         const struct layout_listener *l = &p->listeners[i];
         struct artefact *a;
@@ -67,6 +92,7 @@ map_write(struct rendered *r, struct layout *p)
         }
         a = rendered_add(r, "map/", l->object->name.s, ".map");
         a->object = l->object;
+        guarded = guarded || l->guarded;
         for (uint32_t j = 0; j < l->count; j++) {
             const struct layout_service *s = &p->services[p->routes[l->first + j]];
 
@@ -77,5 +103,8 @@ map_write(struct rendered *r, struct layout *p)
                 put_service(&a->bytes, p, s, l->object);
             }
         }
+    }
+    if (guarded) {
+        write_services(r, p);
     }
 }

@@ -149,6 +149,18 @@ writer_default_time(struct writer *w, const char *keyword, enum kind kind, unsig
 }
 
 void
+writer_directives(struct writer *w, unsigned field)
+{
+    const struct value *lines = &w->object->fields[field];
+
+    for (uint32_t i = 0; i < lines->count; i++) {
+        PUT(w->out, "    ");
+        writer_put_text(w->out, lines->u.items[i].u.text);
+        writer_end(w, (int)field);
+    }
+}
+
+void
 writer_put_address(struct buf *out, struct text address, int64_t port)
 {
     bool v6 = memchr(address.s, ':', address.len) != NULL;

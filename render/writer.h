@@ -58,6 +58,8 @@ void writer_time_unless_default(struct writer *w, const char *keyword, unsigned 
 void writer_default_word(struct writer *w, const char *keyword, enum kind kind, unsigned field);
 void writer_default_int(struct writer *w, const char *keyword, enum kind kind, unsigned field);
 void writer_default_time(struct writer *w, const char *keyword, enum kind kind, unsigned field);
+/* The items of a list of directives, as they are: their type allows nothing else. */
+void writer_directives(struct writer *w, unsigned field);
 void writer_put_int(struct buf *out, int64_t v); /* buf_i64, faster for small numbers */
 /* A duration as people write it: 1500 -> "1500ms", 60000 -> "1m". */
 void writer_put_ms(struct buf *out, int64_t ms);

@@ -491,6 +491,20 @@ probe_http(const struct probe *p, int64_t deadline_ms, int *ret_status, struct e
     return code;
 }
 
+err_t
+probe_connect(const char *address, int port, int64_t deadline_ms, struct error *e)
+{
+    struct conn c = {
+        .fd = -1,
+        .end_ms = clock_mono_ms(&clock_system) + deadline_ms,
+        .address = address,
+    };
+    err_t code = connect_inet(&c, address, port, e);
+
+    fd_cleanup(&c.fd);
+    return code;
+}
+
 /* Sends what the socket takes now; true when nothing is left to be sent. */
 static bool
 send_some(const struct conn *c, const char **p, size_t *bytes)

@@ -25,6 +25,10 @@ struct probe {
 MUST_USE err_t
 probe_http(const struct probe *p, int64_t deadline_ms, int *ret_status, struct error *e);
 
+/* The same for who does not answer strangers: a connection is accepted. */
+MUST_USE err_t
+probe_connect(const char *address, int port, int64_t deadline_ms, struct error *e);
+
 /* Sends a command line to a stream unix socket, half-closes, reads to end of file into
  * out. For HAProxy's admin socket and master CLI. deadline_ms as above. ERR_TIMEOUT,
  * ERR_UNAVAILABLE, ERR_LIMIT, ERR_INVALID. */

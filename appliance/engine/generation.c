@@ -236,7 +236,9 @@ static bool
 has_bind(const struct bind *binds, size_t count, const struct bind *b)
 {
     for (size_t i = 0; i < count; i++) {
-        if (binds[i].port == b->port && strcmp(binds[i].address, b->address) == 0) {
+        /* The worker's sockets are handed on, but a node that starts needs the address. */
+        if (binds[i].port == b->port && binds[i].vip == b->vip &&
+            strcmp(binds[i].address, b->address) == 0) {
             return true;
         }
     }
@@ -280,7 +282,7 @@ test_binds(
     err_t code;
 
     for (size_t i = 0; i < count; i++) {
-        asked[i] = (struct helper_bind){binds[i].address, binds[i].port};
+        asked[i] = (struct helper_bind){binds[i].address, binds[i].port, binds[i].vip};
     }
     code = helper_bind_test(&en->helper, asked, count, arena, &result, e);
     free(asked);

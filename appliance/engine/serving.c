@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
+#include "base/file.h"
 #include "base/probe.h"
 #include "engine/generation.h"
 #include "haproxy/admin.h"
@@ -69,6 +72,16 @@ target(const char *address)
     return strcmp(address, "::") == 0 ? "::1" : address;
 }
 
+/* Whether a request from this node would get no answer though all is well. */
+static bool
+is_closed_to_us(const struct object *listener)
+{
+    return object_bool(listener, F_LISTENER_ACCEPT_PROXY) ||
+           object_value(listener, F_LISTENER_ALLOWED_NETWORKS)->count > 0 ||
+           (object_bool(listener, F_LISTENER_TLS) &&
+            object_bool(listener, F_LISTENER_STRICT_SNI));
+}
+
 static err_t
 confirm_bind(const struct confirming *c, const struct bind *b, struct error *e)
 {
@@ -80,7 +93,9 @@ confirm_bind(const struct confirming *c, const struct bind *b, struct error *e)
         .path = "/",
     };
     int status;
-    err_t code = probe_http(&probe, left_ms(c), &status, e);
+    err_t code = is_closed_to_us(b->listener)
+                     ? probe_connect(probe.address, probe.port, left_ms(c), e)
+                     : probe_http(&probe, left_ms(c), &status, e);
 
     return code == ERR_OK ? ERR_OK
                           : error_wrap(e, "listener %s, port %d", b->listener->name.s, b->port);
@@ -100,15 +115,38 @@ confirm_once(struct confirming *c, struct error *e)
     return code == ERR_OK ? serving_probe(c->en, e) : code;
 }
 
-/* Those of tcp listeners speak no HTTP; that HAProxy started says that they are bound. */
+/* Whether this machine has the address, a literal. */
+static bool
+is_here(const char *address)
+{
+    struct addrinfo hints = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *ai = NULL;
+    bool local = false;
+    int fd;
+
+    if (getaddrinfo(address, NULL, &hints, &ai) != 0) {
+        return false;
+    }
+    fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    local = fd >= 0 && bind(fd, ai->ai_addr, ai->ai_addrlen) == 0;
+    freeaddrinfo(ai);
+    fd_cleanup(&fd);
+    return local;
+}
+
+/* Those of tcp listeners speak no HTTP, and a VIP that is elsewhere would lead to another
+ * node; that HAProxy started says that they are bound. */
 static void
 keep_http(struct confirming *c)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < c->bind_count; i++) {
-        if (object_int(c->binds[i].listener, F_LISTENER_MODE) == V_LISTENER_MODE_HTTP) {
-            c->binds[kept++] = c->binds[i];
+        const struct bind *b = &c->binds[i];
+
+        if (object_int(b->listener, F_LISTENER_MODE) == V_LISTENER_MODE_HTTP &&
+            (!b->vip || is_here(b->address))) {
+            c->binds[kept++] = *b;
         }
     }
     c->bind_count = kept;

@@ -23,6 +23,7 @@
 struct target {
     const char *address; /* in the request */
     int port;
+    bool vip; /* the node need not have the address */
 
     union {
         struct sockaddr any;
@@ -73,7 +74,8 @@ parse_v6(const char *address, struct sockaddr_in6 *sa)
 static err_t
 parse_target(const json_t *v, struct target *t, struct error *e)
 {
-    static const char *const keys[] = {"address", "port", NULL};
+    static const char *const keys[] = {"address", "port", "vip", NULL};
+    const json_t *vip = json_object_get(v, "vip");
     int64_t port = 0;
     err_t code = json_is_object(v) ? json_only_keys(v, keys, e)
                                    : error_set(e, ERR_SYNTAX, "a bind is not an object");
@@ -84,10 +86,14 @@ parse_target(const json_t *v, struct target *t, struct error *e)
     if (code == ERR_OK) {
         code = json_get_int(v, "port", 1, 65535, &port, e);
     }
+    if (code == ERR_OK && vip != NULL && !json_is_boolean(vip)) {
+        code = error_set(e, ERR_SYNTAX, "\"vip\" is not true or false");
+    }
     if (code != ERR_OK) {
         return code;
     }
     t->port = (int)port;
+    t->vip = json_is_true(vip);
     if (inet_pton(AF_INET, t->address, &t->sa.v4.sin_addr) == 1) {
         t->sa.v4.sin_family = AF_INET;
         t->sa.v4.sin_port = htons((uint16_t)port);
@@ -139,6 +145,10 @@ bind_and_listen(int fd, const struct target *t)
     }
     if (t->sa.any.sa_family == AF_INET6 &&
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) != 0) {
+        return errno;
+    }
+    /* What HAProxy's "transparent" comes to. For both families, whatever its name. */
+    if (t->vip && setsockopt(fd, IPPROTO_IP, IP_FREEBIND, &on, sizeof on) != 0) {
         return errno;
     }
     return bind(fd, &t->sa.any, t->sa_bytes) == 0 && listen(fd, 1) == 0 ? 0 : errno;

@@ -228,8 +228,9 @@ helper_bind_test(
     err_t code;
 
     for (size_t i = 0; i < count; i++) {
-        json_t *bind =
-            json_pack("{s:s, s:i}", "address", binds[i].address, "port", binds[i].port);
+        json_t *bind = json_pack(
+            "{s:s, s:i, s:b}", "address", binds[i].address, "port", binds[i].port, "vip",
+            binds[i].vip);
 
         if (json_array_append_new(list, bind) != 0) {
             json_decref(list);

@@ -24,6 +24,7 @@ struct helper_check {
 struct helper_bind {
     const char *address;
     int port;
+    bool vip; /* the node need not have the address */
 };
 
 struct helper_bind_failure {

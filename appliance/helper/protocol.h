@@ -7,7 +7,7 @@
  *     <state_dir>/generation/N (root's), refusing file names and keywords that it does not
  *     allow, and runs "haproxy -c" on the copy -> {"ok": true, "exit_status", "output"};
  *     prunes old ones first
- * {"verb": "bind-test", "binds": [{"address", "port"}]} -> {"ok": true, "failures":
+ * {"verb": "bind-test", "binds": [{"address", "port", "vip"}]} -> {"ok": true, "failures":
  *     [{"address", "port", "reason", "holder"}]}; a port that our own HAProxy holds is free
  * {"verb": "install", "generation": N} switches <state_dir>/generation/current
  * {"verb": "settle", "generation": N}  switches <state_dir>/generation/good, prunes old ones

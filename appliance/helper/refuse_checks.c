@@ -321,8 +321,9 @@ refuse_check_rule(const struct refuse_line *l, struct error *e)
     static const char *const files[] = {"errorfile", "file", "lf-file", NULL};
     static const char *const answers[] = {"deny", "return", "tarpit", NULL};
     bool answered = strcmp(l->words[0], "http-error") == 0 || is_in(word_at(l, 1), answers);
+    size_t last = strncmp(l->words[0], "http-", 5) == 0 ? 1 : 2;
 
-    for (size_t i = 1; i < l->count && i <= 2; i++) {
+    for (size_t i = 1; i < l->count && i <= last; i++) {
         err_t code = check_file_action(l, l->words[i], e);
 
         if (code != ERR_OK) {
@@ -393,6 +394,28 @@ check_expressions(const struct refuse_line *l, const char *word, struct error *e
     return ERR_OK;
 }
 
+/* A text that HAProxy evaluates only behind "%[" or "%{"; a regular expression, never. */
+static bool
+is_text(const struct refuse_line *l, size_t i)
+{
+    static const char *const third[] = {
+        "add-header", "redirect", "replace-path", "set-header", NULL,
+    };
+    const char *word = l->words[i];
+    const char *action = word_at(l, 1);
+    bool text =
+        strncmp(l->words[0], "http-", 5) == 0 &&
+        ((i == 3 && is_in(action, third)) || (i == 2 && strcmp(action, "set-path") == 0));
+
+    while (text && (word = strchr(word, '%')) != NULL) {
+        if (word[1] != '%') {
+            return false;
+        }
+        word += 2;
+    }
+    return text || (i == 2 && strcmp(action, "replace-path") == 0);
+}
+
 /* Patterns "-f FILE" of a test whose first flag may stand at i, up to its end. */
 static err_t
 check_patterns(const struct refuse_line *l, size_t i, bool braces, struct error *e)
@@ -423,7 +446,7 @@ refuse_check_every(const struct refuse_line *l, struct error *e)
         if (strcmp(word, "{") == 0) {
             code = check_patterns(l, i + 2, true, e);
         }
-        if (code == ERR_OK) {
+        if (code == ERR_OK && !is_text(l, i)) {
             code = check_expressions(l, l->words[i], e);
         }
     }

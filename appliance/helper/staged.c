@@ -20,10 +20,8 @@ static const struct folder {
     const char *name;
     const char *suffix;
 } folders[] = {
-    {"map", ".map"},
-    {"crt", ".pem"},
-    {"crt-list", ".list"},
-    {"error", ".http"},
+    {"map", ".map"},    {"crt", ".pem"},  {"crt-list", ".list"},
+    {"error", ".http"}, {"acl", ".list"}, {"body", ".txt"},
 };
 
 void

@@ -71,6 +71,8 @@ struct schema_kind {
 
 extern const struct schema_kind schema_kinds[KIND_COUNT];
 extern const char *const schema_text_type_names[TEXT_TYPE_COUNT];
+/* With what a text of the type begins, NULL at the end; NULL: with anything. */
+extern const char *const *const schema_text_type_keywords[TEXT_TYPE_COUNT];
 /* The generated schema.json and openapi.json, as served. */
 extern const char schema_json[];
 extern const char schema_openapi_json[];

@@ -31,7 +31,10 @@ validate_beside(
     checks_init(&c, candidate, now_s, p);
     c.other = other;
     check_listeners(&c);
+    check_vip_groups(&c);
     check_services(&c);
+    check_conditions(&c);
+    check_rules(&c);
     check_pools(&c);
     check_monitors(&c);
     check_certificates(&c);

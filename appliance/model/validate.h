@@ -38,6 +38,7 @@ size_t validate_in_use(
 struct bind {
     char address[46]; /* literal; "0.0.0.0" and "::" are wildcards */
     int port;
+    bool vip; /* a VIP group has it: this node need not */
     const struct object *listener;
 };
 

@@ -64,6 +64,9 @@ void check_listeners(const struct checks *c);
 void check_pools(const struct checks *c);
 void check_monitors(const struct checks *c);
 void check_services(const struct checks *c);
+void check_conditions(const struct checks *c);
+void check_rules(const struct checks *c);
+void check_vip_groups(const struct checks *c);
 void check_certificates(const struct checks *c);
 /* One certificate by itself: key, validity. */
 void check_certificate(const struct object *o, int64_t now_s, struct problems *p);

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "model/validate_checks.h"
+#include "model/vip.h"
 
 /* One address and port of an enabled listener, in a form that compares. */
 struct socket_key {
@@ -104,6 +105,8 @@ validate_binds(const struct snapshot *shared, struct bind **ret)
         (void)snprintf(
             binds[i].address, sizeof(binds[i].address), "%s",
             address_of(binds[i].listener, keys[i].index));
+        binds[i].vip = vip_holds(
+            shared, (struct text){binds[i].address, (uint32_t)strlen(binds[i].address)});
     }
     free(keys);
     *ret = binds;
@@ -176,6 +179,26 @@ check_clashes(const struct checks *c)
     free(keys);
 }
 
+/* What has no meaning in mode tcp, and what the schema cannot tell. */
+static void
+check_fields(const struct checks *c, const struct object *o)
+{
+    const struct value *alpn = object_value(o, F_LISTENER_ALPN);
+    if (object_int(o, F_LISTENER_MODE) == V_LISTENER_MODE_TCP &&
+        object_value(o, F_LISTENER_TRUSTED_PROXIES)->count > 0) {
+        const struct problem where = checks_at(o, "/trusted_proxies");
+        problems_add(
+            c->p, SEVERITY_ERROR, "not_applicable", &where,
+            "A listener of mode tcp sees no headers: remove the trusted proxies, or use the "
+            "PROXY protocol.");
+    }
+    if (alpn->count == 2 && alpn->u.items[0].u.i == alpn->u.items[1].u.i) {
+        const struct problem where = checks_at(o, "/alpn/1");
+        problems_add(
+            c->p, SEVERITY_ERROR, "duplicate", &where, "This HTTP version stands here twice.");
+    }
+}
+
 void
 check_listeners(const struct checks *c)
 {
@@ -183,6 +206,7 @@ check_listeners(const struct checks *c)
     for (size_t i = 0; i < listeners->count; i++) {
         const struct object *o = listeners->items[i];
         int64_t port = object_int(o, F_LISTENER_PORT);
+        check_fields(c, o);
         if (port == PORT_API || port == PORT_PEERS) {
             const struct problem where = checks_at(o, "/port");
             problems_add(

@@ -118,6 +118,14 @@ check_tcp_fields(const struct checks *c, const struct object *o, const struct ob
             "listeners of mode http.",
             listener->name.s);
     }
+    if (object_int(o, F_SERVICE_RATE_LIMIT) != 0) {
+        const struct problem where = checks_at(o, "/rate_limit");
+        problems_add(
+            c->p, SEVERITY_ERROR, "not_applicable", &where,
+            "The listener \"%s\" has mode tcp and sees no requests: set the limit to 0, or use "
+            "listeners of mode http.",
+            listener->name.s);
+    }
 }
 
 static void

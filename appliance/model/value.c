@@ -193,6 +193,14 @@ check_pem_key(const char *s, size_t len, struct buf *out, struct error *e)
         e, ERR_INVALID, "exactly one private key in PEM form is wanted, and nothing else");
 }
 
+static err_t
+check_body(const char *s, size_t len, struct buf *out, struct error *e)
+{
+    (void)e;
+    buf_put(out, s, len);
+    return ERR_OK;
+}
+
 /* ---- passwords and hashes ---- */
 
 static err_t
@@ -253,6 +261,18 @@ static const value_check_fn checks[] = {
     [TT_URL] = value_check_url,
     [TT_PEM_CHAIN] = check_pem_chain,
     [TT_PEM_KEY] = check_pem_key,
+    [TT_NETWORK] = value_check_network,
+    [TT_VIP] = value_check_vip,
+    [TT_ENDPOINT] = value_check_endpoint,
+    [TT_TOKEN] = value_check_token,
+    [TT_HEADER_VALUE] = value_check_line,
+    [TT_MATCH_VALUE] = value_check_line,
+    [TT_TARGET] = value_check_target,
+    [TT_MEDIA_TYPE] = value_check_media_type,
+    [TT_BODY] = check_body,
+    [TT_GLOBAL_DIRECTIVE] = value_check_global_directive,
+    [TT_DEFAULTS_DIRECTIVE] = value_check_defaults_directive,
+    [TT_LISTENER_DIRECTIVE] = value_check_listener_directive,
     [TT_PASSWORD] = check_password,
     [TT_HEX64] = check_hex64,
 };
@@ -262,13 +282,18 @@ err_t
 value_check_text(
     enum text_type type, const char *s, size_t len, struct buf *out, struct error *e)
 {
-    bool pem = type == TT_PEM_CHAIN || type == TT_PEM_KEY;
+    const char *allowed = "";
 
+    if (type == TT_PEM_CHAIN || type == TT_PEM_KEY) {
+        allowed = "\t\n\r";
+    } else if (type == TT_BODY) {
+        allowed = "\t\n";
+    }
     ASSERT((size_t)type < ARRAY_LEN(checks) && checks[type] != NULL);
     if (!utf8_valid(s, len)) {
         return error_set(e, ERR_INVALID, "this is not UTF-8");
     }
-    if (utf8_has_control(s, len, pem ? "\t\n\r" : "")) {
+    if (utf8_has_control(s, len, allowed)) {
         return error_set(
             e, ERR_INVALID, "line breaks and other control characters are not allowed");
     }

@@ -32,10 +32,10 @@ struct value {
  * Lengths are the field's business (schema_field.min and max). ERR_INVALID with the reason,
  * a clause that fits behind "Address: "; out is then unspecified.
  *
- * Every type refuses NUL, what is not UTF-8, and (PEM apart) control characters. Equality
- * of texts is by bytes: they are not brought into NFC, since that needs Unicode's tables.
- * Instead note and title refuse the combining marks of U+0300-036F, 1AB0-1AFF, 1DC0-1DFF,
- * 20D0-20FF and FE20-FE2F, which covers what keyboards and file systems produce. */
+ * Every type refuses NUL, what is not UTF-8, and (PEM and body apart) control characters.
+ * Equality of texts is by bytes: they are not brought into NFC, since that needs Unicode's
+ * tables. Instead note and title refuse the combining marks of U+0300-036F, 1AB0-1AFF,
+ * 1DC0-1DFF, 20D0-20FF and FE20-FE2F, which covers what keyboards and file systems produce. */
 struct buf;
 MUST_USE err_t value_check_text(
     enum text_type type, const char *s, size_t len, struct buf *out, struct error *e);

@@ -37,5 +37,23 @@ MUST_USE err_t value_check_path(const char *s, size_t len, struct buf *out, stru
 MUST_USE err_t
 value_check_header_host(const char *s, size_t len, struct buf *out, struct error *e);
 MUST_USE err_t value_check_url(const char *s, size_t len, struct buf *out, struct error *e);
+MUST_USE err_t value_check_network(const char *s, size_t len, struct buf *out, struct error *e);
+MUST_USE err_t value_check_vip(const char *s, size_t len, struct buf *out, struct error *e);
+MUST_USE err_t
+value_check_endpoint(const char *s, size_t len, struct buf *out, struct error *e);
+
+/* value_http.c */
+MUST_USE err_t value_check_token(const char *s, size_t len, struct buf *out, struct error *e);
+MUST_USE err_t value_check_line(const char *s, size_t len, struct buf *out, struct error *e);
+MUST_USE err_t value_check_target(const char *s, size_t len, struct buf *out, struct error *e);
+MUST_USE err_t
+value_check_media_type(const char *s, size_t len, struct buf *out, struct error *e);
+
+MUST_USE err_t
+value_check_global_directive(const char *s, size_t len, struct buf *out, struct error *e);
+MUST_USE err_t
+value_check_defaults_directive(const char *s, size_t len, struct buf *out, struct error *e);
+MUST_USE err_t
+value_check_listener_directive(const char *s, size_t len, struct buf *out, struct error *e);
 
 #endif

@@ -372,3 +372,141 @@ value_check_url(const char *s, size_t len, struct buf *out, struct error *e)
     buf_put(out, s, len);
     return ERR_OK;
 }
+
+/* ---- networks and endpoints ---- */
+
+/* Length of a prefix, from 0 to most; -1 when it is none. */
+static int
+prefix_length(const char *s, size_t len, int most)
+{
+    int length = 0;
+
+    if (len == 0 || len > 3 || (len > 1 && s[0] == '0')) {
+        return -1;
+    }
+    for (size_t i = 0; i < len; i++) {
+        if (!is_digit(s[i])) {
+            return -1;
+        }
+        length = length * 10 + (s[i] - '0');
+    }
+    return length <= most ? length : -1;
+}
+
+struct network {
+    int family;
+    int prefix; /* -1: none was given */
+    unsigned char address[sizeof(struct in6_addr)];
+};
+
+static err_t
+read_network(const char *s, size_t len, struct network *ret, struct error *e)
+{
+    CLEANUP(buf_fini) struct buf address;
+    const char *slash = memchr(s, '/', len);
+    size_t end = slash != NULL ? (size_t)(slash - s) : len;
+
+    buf_init(&address, INET6_ADDRSTRLEN);
+    if (value_check_ip(s, end, &address, e) != ERR_OK) {
+        return ERR_INVALID;
+    }
+    ret->family = inet_pton(AF_INET, buf_str(&address), ret->address) == 1 ? AF_INET : AF_INET6;
+    if (ret->family == AF_INET6) {
+        int parsed = inet_pton(AF_INET6, buf_str(&address), ret->address);
+
+        ASSERT(parsed == 1);
+    }
+    ret->prefix = -1;
+    if (slash != NULL) {
+        int most = ret->family == AF_INET ? 32 : 128;
+
+        ret->prefix = prefix_length(slash + 1, len - end - 1, most);
+        if (ret->prefix < 0) {
+            return error_set(
+                e, ERR_INVALID, "behind the / stands a length of the prefix from 0 to %d",
+                most);
+        }
+    }
+    return ERR_OK;
+}
+
+static void
+put_network(const struct network *n, struct buf *out)
+{
+    char text[INET6_ADDRSTRLEN];
+
+    buf_puts(out, inet_ntop(n->family, n->address, text, sizeof text));
+    if (n->prefix >= 0) {
+        buf_printf(out, "/%d", n->prefix);
+    }
+}
+
+err_t
+value_check_network(const char *s, size_t len, struct buf *out, struct error *e)
+{
+    struct network n = {.family = AF_UNSPEC};
+    int bits;
+
+    if (read_network(s, len, &n, e) != ERR_OK) {
+        return ERR_INVALID;
+    }
+    bits = n.family == AF_INET ? 32 : 128;
+    for (int i = n.prefix < 0 ? bits : n.prefix; i < bits; i++) {
+        n.address[i / 8] &= (unsigned char)~(0x80u >> (i % 8));
+    }
+    if (n.prefix == bits) {
+        n.prefix = -1;
+    }
+    put_network(&n, out);
+    return ERR_OK;
+}
+
+err_t
+value_check_vip(const char *s, size_t len, struct buf *out, struct error *e)
+{
+    static const unsigned char zero[sizeof(struct in6_addr)];
+    struct network n = {.family = AF_UNSPEC};
+
+    if (read_network(s, len, &n, e) != ERR_OK) {
+        return ERR_INVALID;
+    }
+    if (n.prefix <= 0) {
+        return error_set(
+            e, ERR_INVALID,
+            "write the prefix length of its network behind the address, as in 192.0.2.10/24");
+    }
+    if (memcmp(n.address, zero, n.family == AF_INET ? 4 : 16) == 0) {
+        return error_set(e, ERR_INVALID, "this is no single address");
+    }
+    put_network(&n, out);
+    return ERR_OK;
+}
+
+err_t
+value_check_endpoint(const char *s, size_t len, struct buf *out, struct error *e)
+{
+    static const char form[] = "write an address, \":\" and a port, as in 192.0.2.9:514 or "
+                               "[2001:db8::9]:514";
+    const char *colon = memrchr(s, ':', len);
+    size_t host = colon != NULL ? (size_t)(colon - s) : 0;
+    bool v6 = host > 2 && s[0] == '[' && s[host - 1] == ']';
+
+    if (len == 0) {
+        return ERR_OK;
+    }
+    if (host == 0 || !is_port(colon + 1, len - host - 1) || colon[1] == '0' ||
+        (!v6 && memchr(s, ':', host) != NULL)) {
+        return error_set(e, ERR_INVALID, "%s", form);
+    }
+    if (v6) {
+        buf_putc(out, '[');
+        if (put_ip(s + 1, host - 2, out, e) != ERR_OK) {
+            return ERR_INVALID;
+        }
+        buf_putc(out, ']');
+    } else if (put_ip(s, host, out, e) != ERR_OK) {
+        return ERR_INVALID;
+    }
+    buf_put(out, colon, len - host);
+    return ERR_OK;
+}

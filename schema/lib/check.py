@@ -34,6 +34,7 @@ TYPE_OPTIONS = {
 TYPE_NEEDS = {"int": ("min", "max"), "text": ("text_type",), "enum": ("values",),
               "ref": ("ref",), "record": ("fields",)}
 TEXT_TYPE_KEYS = {"min": int, "max": int, "ascii": bool, "help": str, "error": str}
+TEXT_TYPE_OPTIONS = {"pattern": str, "keywords": list}
 
 
 def has_type(value, wanted):
@@ -77,6 +78,9 @@ def check_text(types, field, value):
     pattern = types[field["text_type"]].get("pattern")
     if not low <= length <= high:
         yield "has %d bytes, allowed are %d to %d" % (length, low, high)
+    keywords = types[field["text_type"]].get("keywords", [value])
+    if not any((value + " ").startswith(word + " ") for word in keywords):
+        yield "\"%s\" has none of the keywords of %s" % (value, field["text_type"])
     if pattern and not re.search(pattern, value):
         yield "\"%s\" is no %s" % (value, field["text_type"])
 
@@ -157,9 +161,9 @@ def check_enum(values):
         yield "\"values\" has 1 to 64 words"
         return
     for value in values:
-        if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", value):
+        if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_./-]*", value):
             yield "\"%s\" cannot be a value" % value
-    if len({str(v).lower().replace("-", "_") for v in values}) != len(values):
+    if len({re.sub("[-./]", "_", str(v).lower()) for v in values}) != len(values):
         yield "a value stands twice"
 
 
@@ -352,10 +356,13 @@ def check_belongs(source, kind):
 
 def check_types(types):
     for name, entry in types.items():
-        for reason in check_keys(entry, TEXT_TYPE_KEYS, {"pattern": str}):
+        for reason in check_keys(entry, TEXT_TYPE_KEYS, TEXT_TYPE_OPTIONS):
             yield name, reason
         if not 0 <= entry.get("min", 0) <= entry.get("max", 0):
             yield name, "min and max"
+        keywords = entry.get("keywords", [])
+        if keywords != sorted(set(keywords)):
+            yield name, "keywords are sorted, each once"
         try:
             re.compile(entry.get("pattern", ""))
         except re.error as error:

@@ -97,6 +97,9 @@ def types_page(source):
         out.append("- Length: %d to %d bytes\n" % (entry["min"], entry["max"]))
         if "pattern" in entry:
             out.append("- Form: `` %s ``\n" % entry["pattern"])
+        if "keywords" in entry:
+            words = ", ".join("`%s`" % word for word in entry["keywords"])
+            out.append("- Keywords: %s\n" % words)
         out.append("\n")
     return "".join(out).rstrip() + "\n"
 

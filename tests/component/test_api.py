@@ -21,8 +21,12 @@ SAMPLES = {
     "monitors": {"type": "http", "path": "/healthz"},
     "listeners": {"port": 8088, "addresses": ["127.0.0.1"]},
     "services": {"listeners": ["walk"], "pool": "walk", "hosts": ["walk.example.test"]},
+    "conditions": {"type": "src", "values": ["192.0.2.0/24"]},
+    "rules": {"service": "walk", "action": "deny", "conditions": [{"condition": "walk"}]},
+    "vip_groups": {"addresses": ["192.0.2.10/24"]},
 }
-ORDER = ("servers", "monitors", "pools", "listeners", "services")
+ORDER = ("servers", "monitors", "pools", "listeners", "services", "conditions", "rules",
+         "vip_groups")
 
 
 class Case(unittest.TestCase):
@@ -81,7 +85,7 @@ class Walk(Case):
 
     def test_3_draft_diff_check_render_apply(self):
         api = self.api
-        self.assertEqual(api.get("/api/v1/draft")["count"], 5)
+        self.assertEqual(api.get("/api/v1/draft")["count"], len(ORDER))
         diff = api.get("/api/v1/config/diff")
         self.assertIn("+backend walk", diff["haproxy_cfg"])
         self.assertEqual({o["change"] for o in diff["objects"]}, {"added"})

@@ -73,6 +73,38 @@ class Refused(Case):
         self.assertIn("192.0.2.99", str(task))
         self.assertIn("absent", str(task))
 
+    def test_an_address_of_a_vip_group_may_be_absent_until_it_leaves_the_group(self):
+        self.api.create("vip_groups", name="v", addresses=["192.0.2.98/24"])
+        self.api.create("listeners", name="vip", addresses=["192.0.2.98"], port=8082)
+        self.assertEqual(self.api.apply()["state"], "ok")
+        state = self.state()
+        self.api.delete("/api/v1/vip_groups/v")
+        task = self.api.apply()
+        self.refused(task, state)
+        self.assertIn("192.0.2.98", str(task))
+        self.api.call("DELETE", "/api/v1/draft")
+        self.api.delete("/api/v1/listeners/vip")
+        self.assertEqual(self.api.apply()["state"], "ok")
+
+    def test_listeners_that_do_not_answer_this_node_are_confirmed_all_the_same(self):
+        self.api.create("listeners", name="few", port=8083, allowed_networks=["192.0.2.0/24"])
+        self.api.create("listeners", name="proxied", port=8084, accept_proxy=True)
+        self.api.create("listeners", name="strict", port=8085, tls=True, strict_sni=True)
+        task = self.api.apply()
+        self.assertEqual(task["state"], "ok", task)
+
+    def test_a_condition_in_use_cannot_be_deleted_nor_be_without_values(self):
+        self.api.create("conditions", name="c", type="path", values=["/secret"])
+        self.api.create("rules", name="r", service="app.test", action="deny",
+                        conditions=[{"condition": "c"}])
+        seen = {"If-Match": self.api.etag("/api/v1/conditions/c")}
+        problems = self.api.expect(409, "DELETE", "/api/v1/conditions/c", None, seen)["errors"]
+        self.assertEqual([(p["kind"], p["name"]) for p in problems], [("rule", "r")])
+        body = self.api.get("/api/v1/conditions/c")
+        self.api.expect(422, "PATCH", "/api/v1/conditions/c", {"values": []}, seen)
+        self.assertEqual(self.api.get("/api/v1/conditions/c"), body)
+        self.assertEqual(self.api.apply()["state"], "ok")
+
     def test_what_only_the_checker_knows_comes_back_at_its_object(self):
         # A certificate whose key is too weak for the TLS library passes our own validation.
         state = self.state()

@@ -22,7 +22,7 @@
 #define LIVE_ROUNDS     40
 #define OBJECTS         150
 #define HOSTILE_WORLDS  3
-#define FIELDS          24 /* at most, of a kind or record */
+#define FIELDS          40 /* at most, of a kind or record */
 #define TEXTS_MAX_BYTES ((size_t)8 << 20)
 #define OUT_MAX_BYTES   ((size_t)1 << 20)
 #define NOW_S           1767225600
@@ -440,6 +440,24 @@ static const char *const hostile[] = {"a b",      "a\"b",     "a'b",
                                       "default",  "",         "200 500",
                                       "!200",     "."};
 
+/* Whether a text makes the difference between a line or file and none. */
+static bool
+switches(const struct object *o, uint32_t field, const char *text)
+{
+    const struct schema_field *f = &schema_kind(o->kind)->fields[field];
+
+    return (f->text_type == TT_BODY || f->text_type == TT_ENDPOINT) &&
+           (object_text(o, field).len == 0) != (*text == '\0');
+}
+
+/* A condition takes any text for a regular expression, HAProxy does not. */
+static bool
+has_regex(const struct object *o)
+{
+    return o->kind == K_CONDITION &&
+           object_int(o, F_CONDITION_MATCH) == V_CONDITION_MATCH_REGEX;
+}
+
 /* Puts the text wherever a field takes it. */
 static struct snapshot *
 poisoned(const struct world *w, const char *text, size_t *count)
@@ -457,7 +475,10 @@ poisoned(const struct world *w, const char *text, size_t *count)
             struct object *next = NULL;
 
             if (k->fields[f].type != FT_TEXT || k->fields[f].text_type == TT_HOST ||
-                k->fields[f].secret || k->fields[f].read_only) {
+                k->fields[f].secret || k->fields[f].read_only || has_regex(o)) {
+                continue;
+            }
+            if (!k->fields[f].list && switches(o, f, text)) {
                 continue;
             }
             if (k->fields[f].list) {
@@ -467,6 +488,10 @@ poisoned(const struct world *w, const char *text, size_t *count)
                 value = list;
             }
             next = changed(w, o, k->fields[f].name, value);
+            if (next != NULL && (o->kind == K_CONDITION || o->kind == K_RULE) &&
+                !gen_fits(w->shared, w->local, next, NOW_S)) {
+                object_unref(TAKE(next));
+            }
             if (next != NULL) {
                 object_unref(o);
                 o = next;

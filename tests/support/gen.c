@@ -198,6 +198,75 @@ gen_value(struct gen *g, const struct schema_field *f, const struct snapshot_pai
     return f->list ? gen_list(g, f, pair) : gen_scalar(g, f, pair);
 }
 
+/* ---- what fits together ---- */
+
+static bool
+is_word(const json_t *body, const char *field, const char *word)
+{
+    const char *s = json_string_value(json_object_get(body, field));
+
+    return s != NULL && strcmp(s, word) == 0;
+}
+
+static void
+fit_condition(struct gen *g, json_t *body)
+{
+    const json_t *values = json_object_get(body, "values");
+
+    if (json_string_length(json_object_get(body, "key")) == 0) {
+        json_object_set_new(body, "key", json_string("X-Key"));
+    }
+    if (is_word(body, "type", "src")) {
+        json_object_set_new(body, "values", json_pack("[s,s]", "10.0.0.0/8", "2001:db8::/32"));
+    } else if (is_word(body, "type", "method")) {
+        json_object_set_new(body, "values", json_pack("[s,s]", "GET", "M-SEARCH"));
+    } else if (is_word(body, "match", "regex")) {
+        json_object_set_new(body, "values", json_pack("[s]", "^/[a-z]+(/x)?$"));
+    } else if (json_array_size(values) == 0) {
+        json_object_set_new(body, "values", json_pack("[s]", gen_chance(g, 50) ? "#a" : "b"));
+    }
+}
+
+static void
+fit_rule(struct gen *g, json_t *body, const struct snapshot_pair *pair)
+{
+    static const struct schema_field pool = {.type = FT_REF, .ref_kind = K_POOL};
+    json_t *name = gen_ref(g, &pool, pair);
+
+    /* It has one owner. */
+    if (json_is_string(json_object_get(body, "service"))) {
+        (void)json_object_del(body, "listener");
+    }
+    if (json_string_length(json_object_get(body, "header")) == 0) {
+        json_object_set_new(body, "header", json_string("X-Header"));
+    }
+    if (json_string_length(json_object_get(body, "value")) == 0) {
+        json_object_set_new(body, "value", json_string("value"));
+    }
+    if (json_string_length(json_object_get(body, "target")) == 0) {
+        json_object_set_new(body, "target", json_string("https://example.test/"));
+    }
+    json_object_set_new(
+        body, "status", json_integer(is_word(body, "action", "redirect") ? 301 : 404));
+    if (name != NULL) {
+        json_object_set_new(body, "pool", name);
+    }
+}
+
+static void
+fit_body(struct gen *g, enum kind kind, json_t *body, const struct snapshot_pair *pair)
+{
+    if (kind == K_CONDITION) {
+        fit_condition(g, body);
+    } else if (kind == K_RULE) {
+        fit_rule(g, body, pair);
+    } else if (kind == K_LISTENER && is_word(body, "mode", "tcp")) {
+        (void)json_object_del(body, "trusted_proxies");
+    } else if (kind == K_SERVICE && gen_chance(g, 70)) {
+        (void)json_object_del(body, "rate_limit");
+    }
+}
+
 /* ---- objects ---- */
 
 /* What is part of another object has its name; one of each only. False: there is none left. */
@@ -247,6 +316,7 @@ gen_body(struct gen *g, enum kind kind, const struct snapshot_pair *pair)
         json_decref(body);
         return NULL;
     }
+    fit_body(g, kind, body, pair);
     return body;
 }
 
@@ -417,4 +487,25 @@ gen_valid_pair(
     }
     *ret_shared = side[SCOPE_SHARED];
     *ret_local = side[SCOPE_LOCAL];
+}
+
+bool
+gen_fits(
+    const struct snapshot *shared, const struct snapshot *local, struct object *o,
+    int64_t now_s)
+{
+    struct snapshot_edit *x = snapshot_edit_new(shared);
+    struct snapshot CLEANUP(snapshot_cleanup) *after = NULL;
+    struct snapshot_pair pair = {NULL, local};
+    struct problems p;
+    err_t code;
+
+    snapshot_edit_put(x, object_ref(o));
+    code = snapshot_seal(x, &after, NULL);
+    ASSERT(code == ERR_OK);
+    pair.shared = after;
+    problems_init(&p, arena_new(ARENA_BYTES));
+    validate_all(&pair, now_s, &p);
+    arena_free(p.arena);
+    return p.errors == 0;
 }

@@ -40,6 +40,11 @@ void gen_valid_pair(
     struct gen *g, size_t count, int64_t now_s, struct snapshot **ret_shared,
     struct snapshot **ret_local);
 
+/* Whether all is still right with o in the place of the object of the same id. */
+bool gen_fits(
+    const struct snapshot *shared, const struct snapshot *local, struct object *o,
+    int64_t now_s);
+
 /* Prints the problems to stderr. */
 void gen_print_problems(const struct problems *p);
 

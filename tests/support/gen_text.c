@@ -71,7 +71,9 @@ put_ipv6(struct gen *g, struct buf *b)
 static void
 put_ip(struct gen *g, struct buf *b)
 {
-    if (gen_chance(g, 50)) {
+    if (gen_chance(g, 15)) {
+        buf_printf(b, "192.0.2.%zu", 1 + gen_below(g, 5)); /* as of VIPs */
+    } else if (gen_chance(g, 50)) {
         put_ipv4(g, b);
     } else {
         put_ipv6(g, b);
@@ -228,9 +230,105 @@ put_pem(struct gen *g, struct buf *b, const struct buf *from)
 }
 
 static void
+put_network(struct gen *g, struct buf *b)
+{
+    if (gen_chance(g, 50)) {
+        put_ipv4(g, b);
+        buf_printf(b, "/%zu", gen_below(g, 33));
+    } else {
+        put_ip(g, b);
+    }
+}
+
+static void
+put_vip(struct gen *g, struct buf *b)
+{
+    if (gen_chance(g, 50)) {
+        buf_printf(b, "192.0.2.%zu/24", 1 + gen_below(g, 5));
+    } else {
+        put_ipv6(g, b);
+        buf_puts(b, "/64");
+    }
+}
+
+static void
+put_endpoint(struct gen *g, struct buf *b)
+{
+    if (gen_chance(g, 70)) {
+        put_ipv4(g, b);
+        buf_printf(b, ":%zu", 1 + gen_below(g, 65535));
+    }
+}
+
+/* Free text without spaces at its ends. */
+static void
+put_line(struct gen *g, struct buf *b, size_t max)
+{
+    struct buf CLEANUP(buf_fini) text;
+    size_t start = 0;
+
+    buf_init(&text, TEXT_MAX_BYTES);
+    put_free_text(g, &text, max - 1);
+    buf_puts(&text, "x");
+    while (text.data[start] == ' ') {
+        start++;
+    }
+    buf_put(b, text.data + start, text.len - start);
+}
+
+static void
+put_target(struct gen *g, struct buf *b)
+{
+    if (gen_chance(g, 50)) {
+        put_path(g, b);
+    } else {
+        put_url(g, b);
+    }
+}
+
+static void
+put_one(struct gen *g, struct buf *b, const char *const choices[3])
+{
+    buf_puts(b, choices[gen_below(g, 3)]);
+}
+
+/* The types that came with rules; false for another. */
+static bool
+put_rule_text(struct gen *g, const struct schema_field *f, struct buf *b)
+{
+    static const char *const media[] = {
+        "text/plain; charset=utf-8", "text/html", "application/json"};
+    static const char *const global[] = {
+        "tune.bufsize 32768", "maxconnrate 100", "busy-polling"};
+    static const char *const defaults[] = {
+        "option contstats", "retry-on conn-failure 503", "timeout client-fin 5s"};
+    static const char *const listener[] = {
+        "backlog 512", "rate-limit sessions 100", "option tcpka"};
+
+    switch ((int)f->text_type) {
+    case TT_TOKEN: put_chars(g, b, alnum, gen_below(g, 12)); return true;
+    case TT_HEADER_VALUE:
+    case TT_MATCH_VALUE: put_line(g, b, (size_t)f->max); return true;
+    case TT_TARGET: put_target(g, b); return true;
+    case TT_MEDIA_TYPE: put_one(g, b, media); return true;
+    case TT_BODY:
+        put_free_text(g, b, (size_t)f->max - 1);
+        buf_puts(b, "\n");
+        return true;
+    case TT_GLOBAL_DIRECTIVE: put_one(g, b, global); return true;
+    case TT_DEFAULTS_DIRECTIVE: put_one(g, b, defaults); return true;
+    case TT_LISTENER_DIRECTIVE: put_one(g, b, listener); return true;
+    }
+    return false;
+}
+
+static void
 put_text(struct gen *g, const struct schema_field *f, struct buf *b)
 {
-    switch (f->text_type) {
+    if (put_rule_text(g, f, b)) {
+        return;
+    }
+    switch ((int)f->text_type) {
     case TT_NAME: put_name(g, b); return;
     case TT_HOST: put_host(g, b); return;
     case TT_IP: put_ip(g, b); return;
@@ -251,7 +349,11 @@ put_text(struct gen *g, const struct schema_field *f, struct buf *b)
         put_free_text(g, b, (size_t)f->max);
         return;
     case TT_HEX64: put_chars(g, b, hex, gen_chance(g, 50) ? 64 : 0); return;
+    case TT_NETWORK: put_network(g, b); return;
+    case TT_VIP: put_vip(g, b); return;
+    case TT_ENDPOINT: put_endpoint(g, b); return;
     }
+    ASSERT(false);
 }
 
 json_t *

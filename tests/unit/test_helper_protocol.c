@@ -139,6 +139,7 @@ requests_of_another_form_are_refused(void **state)
         {"{'verb': 'bind-test', 'binds': [{'address': '/x', 'port': 80}]}", "invalid"},
         {"{'verb': 'bind-test', 'binds': [{'address': '::1%no0', 'port': 80}]}", "invalid"},
         {"{'verb': 'bind-test', 'binds': [{'address': '::', 'port': 1, 'x': 1}]}", "syntax"},
+        {"{'verb': 'bind-test', 'binds': [{'address': '::', 'port': 1, 'vip': 1}]}", "syntax"},
     };
     struct service *s = *state;
 
@@ -241,15 +242,17 @@ static void
 binds_that_would_fail_are_told(void **state)
 {
     struct service *s = *state;
-    struct helper_bind binds[4] = {
-        {"127.0.0.1", 0}, {"192.0.2.77", 8080}, {"::1", 0}, {"2001:db8::77", 8080}};
+    struct helper_bind binds[6] = {{"127.0.0.1", 0, false},    {"192.0.2.77", 8080, false},
+                                   {"::1", 0, true},           {"2001:db8::77", 8080, false},
+                                   {"192.0.2.78", 8080, true}, {"2001:db8::78", 80, true}};
     struct helper_bind_result result = {NULL, 99};
     struct error e;
     int fd = own_listener(&binds[0].port);
 
     binds[2].port = binds[0].port;
-    assert_int_equal(helper_bind_test(&s->helper, binds, 4, s->arena, &result, &e), ERR_OK);
-    /* The test's own process is the helper here, whose sockets are not looked at. */
+    assert_int_equal(helper_bind_test(&s->helper, binds, 6, s->arena, &result, &e), ERR_OK);
+    /* The two addresses that are VIPs need not be here. The test's own process is the helper
+     * here, whose sockets are not looked at. */
     assert_int_equal(result.count, 3);
     assert_string_equal(result.failures[0].reason, "Address already in use");
     assert_string_equal(result.failures[0].address, "127.0.0.1");
@@ -286,7 +289,7 @@ odd_answer(struct service *s, const char *answer, err_t want)
     struct dialogue d = {.answer = scripted, .ctx = ctx.out};
     char path[LAB_PATH_BYTES + 8];
     struct helper odd = {path, LONG_MS};
-    struct helper_bind bind = {"::", 1};
+    struct helper_bind bind = {"::", 1, false};
     struct helper_bind_result result;
     struct helper_check check;
     struct helper_load load;

@@ -26,7 +26,10 @@ static const char objects[] =
     "{'kind': 'pool', 'name': 'p', 'monitor': 'm', 'members': [{'server': 's'}]},"
     "{'kind': 'pool', 'name': 't', 'mode': 'tcp'},"
     "{'kind': 'service', 'name': 'web', 'listeners': ['http'], 'pool': 'p'},"
-    "{'kind': 'service', 'name': 'raw', 'listeners': ['tcp'], 'pool': 't'}]";
+    "{'kind': 'service', 'name': 'raw', 'listeners': ['tcp'], 'pool': 't'},"
+    "{'kind': 'condition', 'name': 'c', 'type': 'tls'},"
+    "{'kind': 'rule', 'name': 'r', 'action': 'deny', 'service': 'web',"
+    "  'conditions': [{'condition': 'c'}]}]";
 
 static int
 set_up(void **state)
@@ -95,6 +98,9 @@ a_reference_that_leads_nowhere_is_refused(void **state)
         {K_POOL, "p", "service", "web", "/pool"},
         {K_POOL, "t", "service", "raw", "/pool"},
         {K_LISTENER, "http", "service", "web", "/listeners"},
+        {K_SERVICE, "web", "rule", "r", "/service"},
+        /* Without its condition the rule would deny everything. */
+        {K_CONDITION, "c", "rule", "r", "/conditions"},
     };
 
     (void)state;

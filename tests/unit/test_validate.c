@@ -87,6 +87,76 @@ static const struct row rows[] = {
      ",{'kind': 'service', 'name': 't1', 'listeners': ['http'], 'pool': 'web'},"
      "{'kind': 'service', 'name': 't2', 'listeners': ['http'], 'pool': 'web'}",
      "published_twice", "t2", "/hosts", "any host"},
+    {"trusted proxies in mode tcp",
+     "," TCP_POOL "{'kind': 'listener', 'name': 'x', 'port': 81, 'mode': 'tcp',"
+     " 'trusted_proxies': ['10.0.0.1']},"
+     "{'kind': 'service', 'name': 'd1', 'listeners': ['x'], 'pool': 'db'}",
+     "not_applicable", "x", "/trusted_proxies", "PROXY protocol"},
+    {"a limit of rate in mode tcp",
+     "," TCP_POOL "{'kind': 'listener', 'name': 'x', 'port': 81, 'mode': 'tcp'},"
+     "{'kind': 'service', 'name': 'd1', 'listeners': ['x'], 'pool': 'db', 'rate_limit': 1}",
+     "not_applicable", "d1", "/rate_limit", "sees no requests"},
+    {"one HTTP version twice",
+     ",{'kind': 'listener', 'name': 'x', 'port': 81, 'alpn': ['h2', 'h2']}", "duplicate", "x",
+     "/alpn/1", "twice"},
+    {"two VIP groups with one address",
+     ",{'kind': 'vip_group', 'name': 'v', 'addresses': ['192.0.2.1/24']},"
+     "{'kind': 'vip_group', 'name': 'w', 'addresses': ['192.0.2.1/32', '192.0.2.2/24']}",
+     "vip_twice", "w", "/addresses/0", "\"v\""},
+    {"an address with two lengths in a VIP group",
+     ",{'kind': 'vip_group', 'name': 'v', 'addresses': ['192.0.2.1/24', '192.0.2.1/25']}",
+     "vip_twice", "v", "/addresses/1", "\"v\""},
+    {"two primary VIP groups",
+     ",{'kind': 'vip_group', 'name': 'v', 'addresses': ['192.0.2.1/24'], 'primary': true},"
+     "{'kind': 'vip_group', 'name': 'w', 'addresses': ['192.0.2.2/24'], 'primary': true}",
+     "primary_twice", "w", "/primary", "\"v\""},
+    {"conditions without values",
+     ",{'kind': 'condition', 'name': 'c', 'type': 'path'},"
+     "{'kind': 'condition', 'name': 'd', 'type': 'tls'},"
+     "{'kind': 'condition', 'name': 'e', 'type': 'host', 'match': 'present'},"
+     "{'kind': 'condition', 'name': 'f', 'type': 'src', 'match': 'present'}",
+     "required required", "c", "/values", "never be true"},
+    {"conditions without a key",
+     ",{'kind': 'condition', 'name': 'c', 'type': 'cookie', 'match': 'present'}", "required",
+     "c", "/key", "cookie"},
+    {"values that are no networks or methods",
+     ",{'kind': 'condition', 'name': 'c', 'type': 'src', 'values': ['10.0.0.1', 'x']},"
+     "{'kind': 'condition', 'name': 'd', 'type': 'method', 'values': ['get', 'PUT']}",
+     "format format", "c", "/values/1", "\"x\" is not a network"},
+    {"a rule without a place", ",{'kind': 'rule', 'name': 'r', 'action': 'deny'}", "one_place",
+     "r", "/service", "to which the rule belongs"},
+    {"a rule in two places",
+     ",{'kind': 'rule', 'name': 'r', 'action': 'deny', 'service': 'site',"
+     " 'listener': 'http'}",
+     "one_place", "r", "/service", "take one of them out"},
+    {"rules in mode tcp",
+     "," TCP_POOL "{'kind': 'listener', 'name': 'x', 'port': 81, 'mode': 'tcp'},"
+     "{'kind': 'service', 'name': 'd1', 'listeners': ['x'], 'pool': 'db'},"
+     "{'kind': 'rule', 'name': 'q', 'action': 'deny', 'service': 'd1'},"
+     "{'kind': 'rule', 'name': 'r', 'action': 'deny', 'listener': 'x'}",
+     "not_applicable not_applicable", "q", "/service", "mode tcp"},
+    {"a condition twice in a rule",
+     ",{'kind': 'condition', 'name': 'c', 'type': 'tls'},"
+     "{'kind': 'rule', 'name': 'r', 'action': 'deny', 'service': 'site',"
+     " 'conditions': [{'condition': 'c'}, {'condition': 'c', 'negate': true}]}",
+     "duplicate", "r", "/conditions/1/condition", "twice"},
+    {"statuses that do not fit the action",
+     ",{'kind': 'rule', 'name': 'q', 'action': 'deny', 'service': 'site', 'status': 200},"
+     "{'kind': 'rule', 'name': 'r', 'action': 'return', 'service': 'site', 'status': 100},"
+     "{'kind': 'rule', 'name': 's', 'action': 'redirect', 'service': 'site',"
+     " 'status': 304, 'target': '/x'},"
+     "{'kind': 'rule', 'name': 't', 'action': 'return', 'service': 'site',"
+     " 'status': 204, 'body': 'x'}",
+     "range range range not_applicable", "q", "/status", "from 400 to 599"},
+    {"actions without what they need",
+     "," TCP_POOL "{'kind': 'rule', 'name': 'o', 'action': 'redirect', 'service': 'site'},"
+     "{'kind': 'rule', 'name': 'p', 'action': 'redirect', 'service': 'site',"
+     " 'redirect_by': 'scheme'},"
+     "{'kind': 'rule', 'name': 'q', 'action': 'use_pool', 'service': 'site'},"
+     "{'kind': 'rule', 'name': 'r', 'action': 'use_pool', 'service': 'site', 'pool': 'db'},"
+     "{'kind': 'rule', 'name': 's', 'action': 'set_header', 'service': 'site'},"
+     "{'kind': 'rule', 'name': 't', 'action': 'del_header', 'service': 'site'}",
+     "required required mode_mismatch required required required", "o", "/target", "target"},
     {"one of two is off",
      ",{'kind': 'service', 'name': 'two', 'listeners': ['http'], 'pool': 'web',"
      " 'hosts': ['a.test'], 'enabled': false}",

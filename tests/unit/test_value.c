@@ -292,7 +292,7 @@ no_type_takes_broken_or_control_characters(void **state)
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
             check_row((enum text_type)type, &rows[i]);
         }
-        for (size_t i = 0; i < ARRAY_LEN(breaks) && !pem; i++) {
+        for (size_t i = 0; i < ARRAY_LEN(breaks) && !pem && type != TT_BODY; i++) {
             check_row((enum text_type)type, &breaks[i]);
         }
         buf_init(&b, TEXT_BYTES);

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules, lists and directives: texts of users that only look like expressions pass. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "helper/refuse_tables.h"
+#include "model/schema.h"
+
+struct row {
+    const char *section, *line;
+    const char *told; /* part of the message; NULL: allowed */
+};
+
+static const struct row rows[] = {
+    {"frontend f", "acl is.a path,concat(/) -m beg -i -f acl/a.list", NULL},
+    {"frontend f", "http-request return status 200 content-type a/b file body/a.txt if a",
+     NULL},
+    {"frontend f", "http-request set-header X map(/etc/x) if is.a", NULL},
+    {"frontend f", "http-request add-header X \"%%[path,map(/etc/x)]\" if is.a", NULL},
+    {"frontend f", "http-request set-path /map(/x)", NULL},
+    {"frontend f", "http-request replace-path \"^map(/.*)?\\$\" \"/map(\\\\1)\"", NULL},
+    {"frontend f", "http-request redirect location \"/?map(/x)\" code 302", NULL},
+    {"frontend f", "http-request set-header use-service x", NULL},
+    {"frontend f", "http-after-response set-header lua.x map(/x) if { var(txn.a) -m found }",
+     NULL},
+    {"frontend f", "http-request set-src req.hdr_ip(X-Forwarded-For,-1) if is.a", NULL},
+    {"frontend f", "tcp-request connection expect-proxy layer4 if { src -f acl/a.list }", NULL},
+    {"frontend f", "tcp-request session reject if !{ src -f acl/a.list }", NULL},
+    {"backend b", "stick-table type ipv6 size 100k expire 10s store http_req_rate(10s)", NULL},
+    {"frontend f", "http-request set-header X %[path,map(/x)]", "no file"},
+    {"frontend f", "http-request set-header X %%%[path,map(/x)]", "no file"},
+    {"frontend f", "http-request set-header X map(/x) if { path,map(/y) -m found }", "no file"},
+    {"frontend f", "http-request redirect location /%{+Q}[path,map(/x)]", "no file"},
+    {"frontend f", "http-request return status 200 content-type a/b file body/b.txt",
+     "no file"},
+    {"frontend f", "http-request lua.x", "runs code"},
+    {"frontend f", "tcp-request content lua.x", "runs code"},
+    {"frontend f", "tcp-request session reject if !{ src -f acl/b.list }", "no file"},
+};
+
+static void
+lines_of_rules_are_told_from_what_they_look_like(void **state)
+{
+    struct staged list;
+    const struct refuse r = {.files = &list, .run_dir = "/run/lockstep"};
+
+    (void)state;
+    staged_init(&list);
+    staged_add(&list, "acl/a.list");
+    staged_add(&list, "body/a.txt");
+    staged_sort(&list);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        CLEANUP(buf_fini) struct buf text;
+        struct error e = {.code = ERR_OK};
+        err_t code;
+
+        buf_init(&text, 1 << 16);
+        buf_printf(&text, "%s\n    %s\n", rows[i].section, rows[i].line);
+        code = refuse_config(&r, text.data, text.len, &e);
+        if ((code == ERR_OK) != (rows[i].told == NULL) ||
+            (rows[i].told != NULL && strstr(e.msg, rows[i].told) == NULL)) {
+            fail_msg("[%s]: %s", rows[i].line, e.msg);
+        }
+    }
+    staged_fini(&list);
+}
+
+/* Every directive that a user may add is one that the helper lets through. */
+static void
+keywords_of_the_schema_are_allowed(void **state)
+{
+    static const struct {
+        enum text_type type;
+        const char *section;
+    } places[] = {
+        {TT_GLOBAL_DIRECTIVE, "global"},
+        {TT_DEFAULTS_DIRECTIVE, "defaults"},
+        {TT_LISTENER_DIRECTIVE, "frontend"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        const char *const *word = schema_text_type_keywords[places[i].type];
+
+        assert_non_null(*word);
+        for (; *word != NULL; word++) {
+            char keyword[64] = "";
+
+            assert_true(strcspn(*word, " ") < sizeof keyword);
+            memcpy(keyword, *word, strcspn(*word, " "));
+            if (!refuse_section_allows(refuse_section_find(places[i].section), keyword) ||
+                refuse_reason(keyword) != NULL) {
+                fail_msg("[%s] [%s]", places[i].section, *word);
+            }
+        }
+    }
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_of_rules_are_told_from_what_they_look_like),
+        cmocka_unit_test(keywords_of_the_schema_are_allowed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
