@@ -32,7 +32,7 @@ struct runtime_change {
 struct runtime_plan {
     struct runtime_change *items; /* in the order in which they are to be made */
     size_t count, cap;
-    char reload[128]; /* why only a reload does it, for people; "": the changes do */
+    char reload[192]; /* why only a reload does it, for people; "": the changes do */
     struct arena *texts;
 };
 

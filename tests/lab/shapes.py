@@ -15,7 +15,22 @@ HINTS = {
     ("service", "hosts"): lambda n: ["h%d.example.test" % n],
     ("server", "address"): lambda n: "192.0.2.%d" % (1 + n % 250),
     ("server", "port"): lambda n: 1000 + n,
+    ("condition", "type"): lambda n: "header",
+    ("condition", "key"): lambda n: "X-Shape",
+    ("condition", "values"): lambda n: ["v%d" % n],
+    ("rule", "action"): lambda n: "set_header",
+    ("rule", "header"): lambda n: "X-Shape",
+    ("rule", "value"): lambda n: "v%d" % n,
+    ("rule", "service"): None,  # what is referred to
+    ("vip_group", "addresses"): lambda n: ["198.51.100.%d/32" % (1 + n % 250)],
 }
+# What has to change together with a field.
+TOGETHER = {("rule", "listener"): {"service": None}}
+
+
+def is_part(kind):
+    """Of another object: it has that one's name, and tests of its own."""
+    return any(f.get("ref", {}).get("on_delete") == "cascade" for f in kind["fields"])
 
 
 def load():
@@ -23,7 +38,8 @@ def load():
     for name in sorted(os.listdir(FOLDER)):
         with open(os.path.join(FOLDER, name), encoding="ascii") as file:
             kind = json.load(file)
-        found[kind["kind"]] = kind
+        if not is_part(kind):
+            found[kind["kind"]] = kind
     return found
 
 
@@ -76,7 +92,7 @@ class Shapes:
     def value(self, kind, field, n):
         """One that fits a new object."""
         hint = HINTS.get((kind, field["name"]))
-        if hint:
+        if hint is not None:
             return hint(n)
         return self.candidates(kind, field)[0]
 
@@ -135,7 +151,8 @@ class Shapes:
             if field["name"] == "name" or (kind, field["name"]) in HINTS or field.get("secret"):
                 continue
             for value in self.candidates(kind, field):
-                answer = self.patch(kind, name, {field["name"]: value})
+                answer = self.patch(kind, name, {
+                    field["name"]: value, **TOGETHER.get((kind, field["name"]), {})})
                 if answer.status == 200:
                     refused.pop(field["name"], None)
                     break
