@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crt-list/<listener>.list and crt/<id>.pem. HAProxy shows the first certificate of a list to
- * visitors whose name fits none. */
+/* crt-list/<listener>.list, crt/<id>.pem and ca/<pool>.pem. HAProxy shows the first certificate
+ * of a list to visitors whose name fits none. */
 #include <stdlib.h>
 
 #include "render/quote.h"
@@ -130,5 +130,24 @@ certificate_write(struct rendered *r, struct layout *p)
                 fields_text(c, F_CERTIFICATE_KEY));
             r->items[r->count - 1].object = c;
         }
+    }
+}
+
+void
+ca_write(struct rendered *r, struct layout *p)
+{
+    for (size_t i = 0; p->ca_used && i < p->refs.count[K_POOL]; i++) {
+        const struct object *pool = p->refs.objects[K_POOL][i];
+        struct text ca = fields_text(pool, F_POOL_CA);
+        struct artefact *a;
+
+        if (ca.len == 0 || fields_int(pool, F_POOL_ENABLED) == 0 ||
+            fields_int(pool, F_POOL_TLS) == 0 ||
+            fields_int(pool, F_POOL_TLS_VERIFY) == V_POOL_TLS_VERIFY_NONE) {
+            continue;
+        }
+        a = rendered_add(r, "ca/", pool->name.s, ".pem");
+        a->object = pool;
+        writer_put_text(&a->bytes, ca);
     }
 }

@@ -6,14 +6,6 @@
 
 #include "model/object.h"
 
-/* Whether a field has another value than its default: this is known without a look at the
- * value, and most fields of most objects have it. */
-static inline bool
-fields_differ(const struct object *o, unsigned field)
-{
-    return (o->differs >> field & 1) != 0;
-}
-
 /* A number, a bool, or the index of an enum's value. */
 static inline int64_t
 fields_int(const struct object *o, unsigned field)
@@ -26,6 +18,29 @@ static inline struct text
 fields_text(const struct object *o, unsigned field)
 {
     return o->fields[field].u.text;
+}
+
+#define FIELDS_BIT(field) (UINT64_C(1) << (field))
+
+/* False when all the fields, a set of FIELDS_BIT, have their defaults; reads none of them. */
+static inline bool
+fields_set(const struct object *o, uint64_t bits)
+{
+    return (o->differs & bits) != 0;
+}
+
+/* Whether a field has another value than its default: most fields of most objects have it. */
+static inline bool
+fields_differ(const struct object *o, unsigned field)
+{
+    return fields_set(o, FIELDS_BIT(field));
+}
+
+/* A bool whose default is false. */
+static inline bool
+fields_on(const struct object *o, unsigned field)
+{
+    return fields_set(o, FIELDS_BIT(field));
 }
 
 /* An enum's value as it is called in the schema and, where this is used, in HAProxy. */

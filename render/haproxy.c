@@ -19,6 +19,10 @@ write_config(struct rendered *r, struct layout *p)
     haproxy_internal_write(&w);
     haproxy_rate_write(&w);
     haproxy_backend_write(&w);
+    if (p->clients_used) {
+        haproxy_clients_write(&w);
+    }
+    haproxy_peers_write(&w);
     if (p->names_resolved) {
         haproxy_resolvers_write(&w);
     }
@@ -40,6 +44,7 @@ render_haproxy(
     map_write(out, layout);
     list_write(out, layout);
     certificate_write(out, layout);
+    ca_write(out, layout);
     error_page_write(out, layout);
     if (p->errors != errors) {
         rendered_clear(out);

@@ -30,8 +30,8 @@ struct line_origin {
 
 struct artefact {
     const char *name; /* "haproxy.cfg", "map/<listener>.map", "crt/<id>.pem",
-                         "crt-list/<listener>.list", "error/503.http", "acl/<...>.list",
-                         "body/<rule>.txt"; unique, relative */
+                         "crt-list/<listener>.list", "ca/<pool>.pem", "error/503.http",
+                         "acl/<...>.list", "body/<rule>.txt"; unique, relative */
     struct buf bytes;
     bool secret;                 /* holds a private key: mode 0640, never shown */
     const struct object *object; /* the one it comes from, borrowed, or NULL */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The backends: those that answer by themselves, and one for each pool. */
+#include "render/backend.h"
 #include "render/quote.h"
-#include "render/writer.h"
 
-#define AHEAD 12 /* targets of pools */
+/* What is fetched before it is needed. */
+#define POOLS_AHEAD   8
+#define TARGETS_AHEAD 4 /* pools */
 
 static void
 put_redirect(struct writer *w, uint32_t port)
@@ -47,132 +49,232 @@ haproxy_internal_write(struct writer *w)
     }
 }
 
-static void
-put_http_check(struct writer *w)
-{
-    const struct object *m = w->object;
-    struct text host = fields_text(m, F_MONITOR_HOST);
-
-    PUT(w->out, "    option httpchk");
-    writer_end(w, F_MONITOR_TYPE);
-    PUT(w->out, "    http-check send meth ");
-    buf_puts(w->out, fields_word(m, F_MONITOR_METHOD));
-    PUT(w->out, " uri ");
-    quote_word(w->out, fields_text(m, F_MONITOR_PATH));
-    /* A request of HTTP/1.1 without a host would be wrong. */
-    if (host.len > 0) {
-        PUT(w->out, " ver HTTP/1.1 hdr Host ");
-        quote_format(w->out, host);
-    } else {
-        PUT(w->out, " ver HTTP/1.0");
-    }
-    writer_end(w, F_MONITOR_PATH);
-    PUT(w->out, "    http-check expect status ");
-    quote_word(w->out, fields_text(m, F_MONITOR_EXPECT_STATUS));
-    writer_end(w, F_MONITOR_EXPECT_STATUS);
-}
+/* The types that are compressed where a pool names none. */
+#define COMPRESSED                                                                             \
+    "text/html text/plain text/css text/xml text/javascript application/javascript "           \
+    "application/json application/xml application/manifest+json image/svg+xml"
 
 static void
-put_monitor(struct writer *w, const struct object *m)
+put_uri(struct writer *w)
 {
-    const struct object *pool = w->object;
-    int64_t port = fields_int(m, F_MONITOR_PORT);
+    const struct object *o = w->object;
+    int64_t len = fields_int(o, F_POOL_URI_LEN);
+    int64_t depth = fields_int(o, F_POOL_URI_DEPTH);
 
-    w->object = m;
-    PUT(w->out, "    # check ");
-    writer_put_text(w->out, m->name);
-    writer_end(w, F_MONITOR_NAME);
-    if (fields_int(m, F_MONITOR_TYPE) == V_MONITOR_TYPE_HTTP) {
-        put_http_check(w);
+    /* HTTP/2 has the host in front of it. */
+    PUT(w->out, " path-only");
+    if (len != 0) {
+        PUT(w->out, " len ");
+        writer_put_int(w->out, len);
     }
-    writer_time_unless_default(w, "timeout check", F_MONITOR_TIMEOUT_MS);
-    PUT(w->out, "    default-server check inter ");
-    writer_put_ms(w->out, fields_int(m, F_MONITOR_INTERVAL_MS));
-    PUT(w->out, " rise ");
-    writer_put_int(w->out, fields_int(m, F_MONITOR_RISE));
-    PUT(w->out, " fall ");
-    writer_put_int(w->out, fields_int(m, F_MONITOR_FALL));
-    if (port != 0) {
-        PUT(w->out, " port ");
-        writer_put_int(w->out, port);
+    if (depth != 0) {
+        PUT(w->out, " depth ");
+        writer_put_int(w->out, depth);
     }
-    writer_end(w, F_MONITOR_INTERVAL_MS);
-    w->object = pool;
-}
-
-/* An address is a literal or a DNS name, and the last label of a name is never a number. */
-static bool
-is_name(struct text address)
-{
-    size_t i = address.len;
-
-    if (memchr(address.s, ':', address.len) != NULL) {
-        return false;
+    if (fields_int(o, F_POOL_URI_WHOLE) != 0) {
+        PUT(w->out, " whole");
     }
-    while (i > 0 && address.s[i - 1] >= '0' && address.s[i - 1] <= '9') {
-        i--;
-    }
-    return i > 0 && address.s[i - 1] != '.';
-}
-
-static bool
-is_backup(const struct value *member)
-{
-    return member->u.items[F_POOL_MEMBERS_ROLE].u.i == V_POOL_MEMBERS_ROLE_BACKUP;
 }
 
 static void
-put_member(struct writer *w, const struct value *member, const struct object *server)
+put_hash(struct writer *w)
 {
-    struct text address = fields_text(server, F_SERVER_ADDRESS);
-    int64_t maxconn = fields_int(server, F_SERVER_MAXCONN);
+    const struct object *o = w->object;
+    int64_t type = fields_int(o, F_POOL_HASH_TYPE);
+    int64_t function = fields_int(o, F_POOL_HASH_FUNCTION);
+    bool avalanche = fields_int(o, F_POOL_HASH_AVALANCHE) != 0;
 
-    PUT(w->out, "    server ");
-    writer_put_text(w->out, server->name);
+    if (type == V_POOL_HASH_TYPE_MAP_BASED && function == V_POOL_HASH_FUNCTION_SDBM &&
+        !avalanche) {
+        return;
+    }
+    PUT(w->out, "    hash-type ");
+    buf_puts(w->out, fields_word(o, F_POOL_HASH_TYPE));
     buf_putc(w->out, ' ');
-    writer_put_address(w->out, address, fields_int(server, F_SERVER_PORT));
-    PUT(w->out, " weight ");
-    writer_put_int(w->out, member->u.items[F_POOL_MEMBERS_WEIGHT].u.i);
-    if (maxconn != 0) {
-        PUT(w->out, " maxconn ");
-        writer_put_int(w->out, maxconn);
+    buf_puts(w->out, fields_word(o, F_POOL_HASH_FUNCTION));
+    if (avalanche) {
+        PUT(w->out, " avalanche");
     }
-    if (is_backup(member)) {
-        PUT(w->out, " backup");
-    }
-    if (is_name(address)) {
-        PUT(w->out, " resolvers lockstep.system");
-        w->layout->names_resolved = true;
-    }
-    writer_end_of(w, server, F_SERVER_ADDRESS);
+    writer_end(w, F_POOL_HASH_TYPE);
 }
 
 static void
-put_members(struct writer *w, const struct object *const *servers)
+put_balance(struct writer *w, int64_t balance)
 {
-    const struct value *members = &w->object->fields[F_POOL_MEMBERS];
-    uint32_t backups = 0;
+    const struct object *o = w->object;
 
-    for (uint32_t i = 0; i < members->count && backups < 2; i++) {
-        backups += is_backup(&members->u.items[i]) ? 1 : 0;
+    PUT(w->out, "    balance ");
+    buf_puts(w->out, fields_word(o, F_POOL_BALANCE));
+    if (balance == V_POOL_BALANCE_URI) {
+        put_uri(w);
+    } else if (balance == V_POOL_BALANCE_URL_PARAM) {
+        buf_putc(w->out, ' ');
+        quote_word(w->out, fields_text(o, F_POOL_URL_PARAM));
+    } else if (balance == V_POOL_BALANCE_HDR) {
+        /* Letters, digits, "_", "." and "-": the brackets cannot be closed by it. */
+        buf_putc(w->out, '(');
+        writer_put_text(w->out, fields_text(o, F_POOL_HDR_NAME));
+        buf_putc(w->out, ')');
     }
-    /* Otherwise the first of them would get everything. */
-    if (backups == 2) {
-        PUT(w->out, "    option allbackups");
-        writer_end(w, F_POOL_MEMBERS);
+    writer_end(w, F_POOL_BALANCE);
+    if (balance >= V_POOL_BALANCE_SOURCE) {
+        put_hash(w);
     }
-    for (uint32_t i = 0; i < members->count; i++) {
-        if (servers[i] == NULL) {
-            layout_dangling(w->layout, w->object, F_POOL_MEMBERS);
-            continue;
-        }
-        put_member(w, &members->u.items[i], servers[i]);
+}
+
+_Static_assert(
+    V_POOL_BALANCE_SOURCE < V_POOL_BALANCE_URI &&
+        V_POOL_BALANCE_URI < V_POOL_BALANCE_URL_PARAM &&
+        V_POOL_BALANCE_URL_PARAM < V_POOL_BALANCE_HDR,
+    "the rules that make a hash come last");
+
+static void
+put_cookie(struct writer *w)
+{
+    static const char *const same_site[] = {
+        [V_POOL_COOKIE_SAMESITE_LAX] = " attr SameSite=Lax",
+        [V_POOL_COOKIE_SAMESITE_STRICT] = " attr SameSite=Strict",
+        [V_POOL_COOKIE_SAMESITE_NONE] = " attr SameSite=None",
+    };
+    const struct object *o = w->object;
+    int64_t site = fields_int(o, F_POOL_COOKIE_SAMESITE);
+
+    PUT(w->out, "    cookie ");
+    quote_word(w->out, fields_text(o, F_POOL_COOKIE_NAME));
+    PUT(w->out, " insert indirect nocache");
+    if (fields_int(o, F_POOL_COOKIE_HTTPONLY) != 0) {
+        PUT(w->out, " httponly");
     }
+    if (fields_int(o, F_POOL_COOKIE_SECURE) != 0) {
+        PUT(w->out, " secure");
+    }
+    if (site != V_POOL_COOKIE_SAMESITE_UNSET) {
+        buf_puts(w->out, same_site[site]);
+    }
+    writer_end(w, F_POOL_STICK);
+}
+
+static void
+put_stick(struct writer *w)
+{
+    const struct object *o = w->object;
+    int64_t stick = fields_int(o, F_POOL_STICK);
+
+    if (stick == V_POOL_STICK_COOKIE) {
+        put_cookie(w);
+    } else if (stick == V_POOL_STICK_SOURCE) {
+        PUT(w->out, "    stick-table type ipv6 size ");
+        writer_put_int(w->out, fields_int(o, F_POOL_STICK_TABLE_SIZE));
+        PUT(w->out, " expire ");
+        writer_put_ms(w->out, fields_int(o, F_POOL_STICK_TABLE_EXPIRE_MS));
+        PUT(w->out, " peers " BACKEND_PEERS);
+        writer_end(w, F_POOL_STICK);
+        PUT(w->out, "    stick on src");
+        writer_end(w, F_POOL_STICK);
+    }
+}
+
+static void
+put_compression(struct writer *w)
+{
+    const struct value *types = &w->object->fields[F_POOL_COMPRESSION_TYPES];
+
+    PUT(w->out, "    compression algo gzip");
+    writer_end(w, F_POOL_COMPRESSION);
+    PUT(w->out, "    compression type");
+    if (types->count == 0) {
+        PUT(w->out, " " COMPRESSED);
+    }
+    for (uint32_t i = 0; i < types->count; i++) {
+        buf_putc(w->out, ' ');
+        quote_word(w->out, types->u.items[i].u.text);
+    }
+    writer_end(w, F_POOL_COMPRESSION_TYPES);
+}
+
+/* "    keyword TIME" of a field, unless the section "defaults" says the same. */
+static void
+put_time(struct writer *w, const char *keyword, unsigned field)
+{
+    int64_t ms = fields_int(w->object, field);
+
+    if (ms == schema_kind(K_POOL)->fields[F_POOL_SERVER_TIMEOUT_MS].default_int) {
+        return;
+    }
+    PUT(w->out, "    ");
+    buf_puts(w->out, keyword);
+    buf_putc(w->out, ' ');
+    writer_put_ms(w->out, ms);
+    writer_end(w, (int)field);
+}
+
+static void
+put_timeouts(struct writer *w)
+{
+    const struct object *o = w->object;
+    unsigned server = F_POOL_SERVER_TIMEOUT_MS;
+    unsigned tunnel = F_POOL_SERVER_TIMEOUT_MS;
+
+    if (fields_set(o, FIELDS_BIT(F_POOL_IDLE_TIMEOUT_MS))) {
+        server = F_POOL_IDLE_TIMEOUT_MS;
+        tunnel = F_POOL_IDLE_TIMEOUT_MS;
+    } else if (fields_set(o, FIELDS_BIT(F_POOL_TUNNEL_TIMEOUT_MS))) {
+        tunnel = F_POOL_TUNNEL_TIMEOUT_MS;
+    }
+    writer_time_unless_default(w, "timeout connect", F_POOL_CONNECT_TIMEOUT_MS);
+    writer_time_unless_default(w, "timeout queue", F_POOL_QUEUE_TIMEOUT_MS);
+    put_time(w, "timeout server", server);
+    /* Else the client's timeout would cut a WebSocket or TCP session that the pool allows:
+     * this one stands for both sides as soon as bytes are only passed on. */
+    put_time(w, "timeout tunnel", tunnel);
+}
+
+/* Whoever leads here need not know that the pool is off. */
+static void
+put_off(struct writer *w)
+{
+    if (backend_is_http(w->object)) {
+        PUT(w->out, "    http-request return status 503 default-errorfiles");
+    } else {
+        PUT(w->out, "    tcp-request content reject");
+    }
+    writer_end(w, F_POOL_ENABLED);
+}
+
+static void
+put_http(struct writer *w)
+{
+    writer_word_unless_default(w, "http-reuse", F_POOL_HTTP_REUSE);
+    if (fields_on(w->object, F_POOL_COMPRESSION)) {
+        put_compression(w);
+    }
+}
+
+/* What differs from the section "defaults". */
+static void
+put_settings(struct writer *w)
+{
+    const struct object *o = w->object;
+
+    if (fields_set(o, FIELDS_BIT(F_POOL_BALANCE))) {
+        put_balance(w, fields_int(o, F_POOL_BALANCE));
+    }
+    if (fields_set(o, FIELDS_BIT(F_POOL_STICK))) {
+        put_stick(w);
+    }
+    if (backend_is_http(o)) {
+        put_http(w);
+    }
+    writer_int_unless_default(w, "retries", F_POOL_RETRIES);
+    put_timeouts(w);
 }
 
 static void
 put_pool(struct writer *w, const struct object *o, const struct object *const *targets)
 {
+    static const uint64_t others =
+        FIELDS_BIT(F_POOL_NAME) | FIELDS_BIT(F_POOL_MEMBERS) | FIELDS_BIT(F_POOL_MONITOR);
+
     w->object = NULL;
     writer_end(w, -1);
     w->object = o;
@@ -180,42 +282,76 @@ put_pool(struct writer *w, const struct object *o, const struct object *const *t
     writer_put_text(w->out, o->name);
     writer_end(w, F_POOL_NAME);
     writer_word_unless_default(w, "mode", F_POOL_MODE);
-    writer_word_unless_default(w, "balance", F_POOL_BALANCE);
-    writer_int_unless_default(w, "retries", F_POOL_RETRIES);
-    writer_time_unless_default(w, "timeout connect", F_POOL_CONNECT_TIMEOUT_MS);
-    writer_time_unless_default(w, "timeout queue", F_POOL_QUEUE_TIMEOUT_MS);
-    writer_time_unless_default(w, "timeout server", F_POOL_SERVER_TIMEOUT_MS);
-    /* Else the client's timeout would cut a WebSocket or TCP session that the pool allows. */
-    writer_time_unless_default(w, "timeout tunnel", F_POOL_SERVER_TIMEOUT_MS);
+    if (fields_set(o, FIELDS_BIT(F_POOL_ENABLED))) {
+        put_off(w);
+        return;
+    }
+    if (fields_set(o, ~others)) {
+        put_settings(w);
+    }
     if (targets[0] != NULL) {
-        put_monitor(w, targets[0]);
+        haproxy_monitor_write(w, targets[0]);
     } else if (!o->fields[F_POOL_MONITOR].is_null) {
         layout_dangling(w->layout, o, F_POOL_MONITOR);
     }
-    put_members(w, targets + 1);
+    haproxy_members_write(w, targets + 1);
+}
+
+/* A walk over the pools and their targets. */
+struct walk {
+    const struct refs *refs;
+    const struct object *const *targets; /* of the present pool: monitor, servers */
+    size_t pool;
+};
+
+static size_t
+members_of(const struct walk *k)
+{
+    return k->refs->objects[K_POOL][k->pool]->fields[F_POOL_MEMBERS].count;
+}
+
+static void
+walk_on(struct walk *k)
+{
+    k->targets += 1 + members_of(k);
+    k->pool++;
+}
+
+static void
+fetch_targets(const struct walk *k)
+{
+    size_t members = members_of(k);
+
+    if (k->targets[0] != NULL) {
+        refs_fetch_ends(k->targets[0], K_MONITOR);
+        refs_fetch_span(k->targets[0], 192, 320);
+    }
+    for (size_t i = 1; i <= members; i++) {
+        if (k->targets[i] != NULL) {
+            refs_fetch_span(k->targets[i], 0, 384);
+        }
+    }
 }
 
 void
 haproxy_backend_write(struct writer *w)
 {
     const struct refs *refs = &w->layout->refs;
+    struct walk now = {.refs = refs, .targets = w->layout->pool_targets};
+    struct walk ahead = now;
     size_t count = refs->count[K_POOL];
-    size_t at = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        const struct object *const *targets = w->layout->pool_targets + at;
-        size_t members = refs->objects[K_POOL][i]->fields[F_POOL_MEMBERS].count;
-
-        if (i + 4 < count) {
-            refs_fetch(refs->objects[K_POOL][i + 4]);
+    for (size_t i = 0; i < POOLS_AHEAD && i < count; i++) {
+        layout_fetch_pool(refs->objects[K_POOL][i]);
+    }
+    for (; now.pool < count; walk_on(&now)) {
+        if (now.pool + POOLS_AHEAD < count) {
+            layout_fetch_pool(refs->objects[K_POOL][now.pool + POOLS_AHEAD]);
         }
-        for (size_t j = 0; j <= members && at + j + AHEAD < w->layout->pool_target_count; j++) {
-            if (targets[j + AHEAD] != NULL) {
-                refs_fetch(targets[j + AHEAD]);
-            }
+        for (; ahead.pool < count && ahead.pool < now.pool + TARGETS_AHEAD; walk_on(&ahead)) {
+            fetch_targets(&ahead);
         }
-        put_pool(w, refs->objects[K_POOL][i], targets);
-        at += 1 + members;
+        put_pool(w, refs->objects[K_POOL][now.pool], now.targets);
     }
     w->object = NULL;
 }

@@ -42,6 +42,7 @@ put_global(struct writer *w)
     PUT(w->out, "0000000000000000\"");
     writer_end(w, -1);
     put_node(w);
+    haproxy_localpeer_write(w);
     w->object = w->layout->haproxy;
     writer_int(w, "maxconn", F_HAPROXY_MAXCONN);
     PUT(w->out, "    mworker-max-reloads " OLD_WORKERS_MAX);
@@ -83,6 +84,7 @@ put_defaults(struct writer *w)
            "    load-server-state-from-file global\n");
     writer_default_word(w, "mode", K_POOL, F_POOL_MODE);
     writer_default_word(w, "balance", K_POOL, F_POOL_BALANCE);
+    writer_default_word(w, "http-reuse", K_POOL, F_POOL_HTTP_REUSE);
     writer_default_int(w, "retries", K_POOL, F_POOL_RETRIES);
     writer_default_time(w, "timeout connect", K_POOL, F_POOL_CONNECT_TIMEOUT_MS);
     writer_default_time(w, "timeout queue", K_POOL, F_POOL_QUEUE_TIMEOUT_MS);

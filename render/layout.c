@@ -199,6 +199,14 @@ follow_pool(struct layout *p, struct follower *f, const struct object *o)
     }
 }
 
+static bool
+has_table(const struct object *pool)
+{
+    return fields_set(pool, FIELDS_BIT(F_POOL_STICK)) &&
+           fields_int(pool, F_POOL_STICK) == V_POOL_STICK_SOURCE &&
+           fields_int(pool, F_POOL_ENABLED) != 0;
+}
+
 static void
 follow_pools(struct layout *p)
 {
@@ -207,9 +215,10 @@ follow_pools(struct layout *p)
 
     for (size_t i = 0; i < count; i++) {
         if (i + 4 < count) {
-            refs_fetch(p->refs.objects[K_POOL][i + 4]);
+            layout_fetch_pool(p->refs.objects[K_POOL][i + 4]);
         }
         follow_pool(p, &f, p->refs.objects[K_POOL][i]);
+        p->tables_used = p->tables_used || has_table(p->refs.objects[K_POOL][i]);
     }
     while (f.answered < f.asked) {
         answer(p, &f);
@@ -292,6 +301,9 @@ layout_make(struct layout *p, const struct render_input *in, struct problems *pr
     p->node = snapshot_singleton(in->objects.local, K_NODE);
     p->names_resolved = false;
     p->placeholder_used = false;
+    p->tables_used = false;
+    p->ca_used = false;
+    p->clients_used = false;
     refs_build(&p->refs, in->objects.shared);
     make_listeners(p);
     p->service_count = p->refs.count[K_SERVICE];
@@ -314,4 +326,11 @@ layout_make(struct layout *p, const struct render_input *in, struct problems *pr
     for (size_t i = 0; i < certificates; i++) {
         p->certificate_listed[i] = 0;
     }
+}
+
+void
+layout_use_certificate(struct layout *p, const struct object *certificate)
+{
+    p->certificate_listed[refs_place(&p->refs, certificate)] = LAYOUT_CLIENT;
+    p->clients_used = true;
 }

@@ -70,8 +70,25 @@ struct layout {
     size_t listed_cap, found_cap;
     bool placeholder_used;
     bool names_resolved; /* a rendered server has a DNS name */
+    bool tables_used;    /* a pool that is on has a stick table */
+    bool ca_used;        /* a rendered pool brings its own authorities */
+    bool clients_used;   /* a rendered pool shows a certificate to its servers */
 };
 
+/* Fetches ahead what is read of every pool. */
+static inline void
+layout_fetch_pool(const struct object *pool)
+{
+    refs_fetch_ends(pool, K_POOL);
+    refs_fetch_span(
+        pool, sizeof *pool + F_POOL_MEMBERS * sizeof(struct value),
+        (F_POOL_MONITOR + 1 - F_POOL_MEMBERS) * sizeof(struct value));
+}
+
+/* Has the file of a certificate written that no listener lists; its certificate_listed is then
+ * LAYOUT_CLIENT until the lists are made. */
+#define LAYOUT_CLIENT UINT32_MAX
+void layout_use_certificate(struct layout *p, const struct object *certificate);
 void layout_init(struct layout *p);
 void layout_fini(struct layout *p);
 /* Works the layout out. What cannot be rendered is added to problems. */

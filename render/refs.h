@@ -47,15 +47,29 @@ size_t refs_place(const struct refs *x, const struct object *o);
 /* Fetches ahead what a caller will read of an object: a render waits for memory more than
  * for anything else. */
 static inline void
-refs_fetch(const struct object *o)
+refs_fetch_span(const struct object *o, size_t from, size_t bytes)
 {
-    enum { FETCH_BYTES = 640 }; /* from its start: name, id, fields, most texts */
+    const char *at = (const char *)o + from;
 
-    const char *at = (const char *)o;
-
-    for (size_t i = 0; i < FETCH_BYTES; i += 64) {
+    for (size_t i = 0; i < bytes; i += 64) {
         __builtin_prefetch(at + i);
     }
+}
+
+/* Of an object with few fields: name, id, fields, most texts. */
+static inline void
+refs_fetch(const struct object *o)
+{
+    refs_fetch_span(o, 0, 640);
+}
+
+/* Of one with many, of which few are set: its start, and behind the fields its lists, its name
+ * and its first texts. */
+static inline void
+refs_fetch_ends(const struct object *o, enum kind kind)
+{
+    refs_fetch_span(o, 0, 192);
+    refs_fetch_span(o, sizeof *o + schema_kinds[kind].field_count * sizeof(struct value), 320);
 }
 
 #endif

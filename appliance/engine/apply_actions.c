@@ -278,9 +278,9 @@ act_check(struct apply *a, struct error *e)
 static enum apply_event
 act_bind(struct apply *a, struct error *e)
 {
-    const struct snapshot *held = a->mode == APPLY_FOLLOW ? NULL : a->view->now.shared;
+    const struct snapshot_pair *held = a->mode == APPLY_FOLLOW ? NULL : &a->view->now;
     size_t count = 0;
-    err_t code = generation_bind_test(a->en, a->candidate.shared, held, &count, a->problems, e);
+    err_t code = generation_bind_test(a->en, &a->candidate, held, &count, a->problems, e);
 
     apply_detail(a, "%zu tried", count);
     return event_of(code);

@@ -246,25 +246,26 @@ has_bind(const struct bind *binds, size_t count, const struct bind *b)
 }
 
 static const struct object *
-listener_of(const struct bind *binds, size_t count, const struct helper_bind_failure *f)
+object_of(const struct bind *binds, size_t count, const struct helper_bind_failure *f)
 {
     for (size_t i = 0; i < count; i++) {
         if (binds[i].port == f->port && strcmp(binds[i].address, f->address) == 0) {
-            return binds[i].listener;
+            return binds[i].object;
         }
     }
     return NULL;
 }
 
 static void
-add_failure(
-    const struct helper_bind_failure *f, const struct object *listener, struct problems *p)
+add_failure(const struct helper_bind_failure *f, const struct object *o, struct problems *p)
 {
     struct problem where = {.pointer = ""};
 
-    if (listener != NULL) {
-        where =
-            (struct problem){.kind = "listener", .name = listener->name.s, .pointer = "/port"};
+    if (o != NULL) {
+        where = (struct problem){
+            .kind = schema_kind(o->kind)->name,
+            .name = o->name.s,
+            .pointer = o->kind == K_NODE ? "/peers_port" : "/port"};
     }
     problems_add(
         p, SEVERITY_ERROR, "bind", &where, "%s port %d cannot be used: %s%s%s.", f->address,
@@ -292,19 +293,19 @@ test_binds(
     for (size_t i = 0; i < result.count; i++) {
         const struct helper_bind_failure *f = &result.failures[i];
 
-        add_failure(f, listener_of(binds, count, f), p);
+        add_failure(f, object_of(binds, count, f), p);
     }
     return error_set(e, ERR_INVALID, "%s", edit_first_error(p));
 }
 
 err_t
 generation_bind_test(
-    struct engine *en, const struct snapshot *shared, const struct snapshot *running,
-    size_t *ret_count, struct problems *p, struct error *e)
+    struct engine *en, const struct snapshot_pair *candidate,
+    const struct snapshot_pair *running, size_t *ret_count, struct problems *p, struct error *e)
 {
     struct bind *wanted = NULL;
     struct bind *held = NULL;
-    size_t wanted_count = validate_binds(shared, &wanted);
+    size_t wanted_count = validate_binds(candidate, &wanted);
     size_t held_count = running != NULL ? validate_binds(running, &held) : 0;
     size_t count = 0;
     err_t code = ERR_OK;
@@ -356,7 +357,7 @@ apply_check(
         code = stage_check(en, *ret, p, e);
     }
     if (code == ERR_OK) {
-        code = generation_bind_test(en, candidate->shared, v->now.shared, &count, p, e);
+        code = generation_bind_test(en, candidate, &v->now, &count, p, e);
     }
     return code;
 }

@@ -20,11 +20,12 @@ struct generation_check {
 MUST_USE err_t generation_stage(
     struct engine *en, const struct rendered *files, struct generation_check *check,
     struct problems *p, struct error *e);
-/* Tries the binds of shared that running (may be NULL) has not. ERR_INVALID and a problem
+/* Tries the binds of candidate that running (may be NULL) has not. ERR_INVALID and a problem
  * for each that cannot be bound. *ret_count: how many were tried. */
 MUST_USE err_t generation_bind_test(
-    struct engine *en, const struct snapshot *shared, const struct snapshot *running,
-    size_t *ret_count, struct problems *p, struct error *e);
+    struct engine *en, const struct snapshot_pair *candidate,
+    const struct snapshot_pair *running, size_t *ret_count, struct problems *p,
+    struct error *e);
 
 /* A row of the table of generations; any thread. */
 MUST_USE err_t generation_put(struct engine *en, const struct generation *g, struct error *e);

@@ -88,17 +88,17 @@ confirm_bind(const struct confirming *c, const struct bind *b, struct error *e)
     struct probe probe = {
         .address = target(b->address),
         .port = b->port,
-        .tls = object_bool(b->listener, F_LISTENER_TLS),
+        .tls = object_bool(b->object, F_LISTENER_TLS),
         .host = PROBE_HOST,
         .path = "/",
     };
     int status;
-    err_t code = is_closed_to_us(b->listener)
+    err_t code = is_closed_to_us(b->object)
                      ? probe_connect(probe.address, probe.port, left_ms(c), e)
                      : probe_http(&probe, left_ms(c), &status, e);
 
     return code == ERR_OK ? ERR_OK
-                          : error_wrap(e, "listener %s, port %d", b->listener->name.s, b->port);
+                          : error_wrap(e, "listener %s, port %d", b->object->name.s, b->port);
 }
 
 static err_t
@@ -144,7 +144,8 @@ keep_http(struct confirming *c)
     for (size_t i = 0; i < c->bind_count; i++) {
         const struct bind *b = &c->binds[i];
 
-        if (object_int(b->listener, F_LISTENER_MODE) == V_LISTENER_MODE_HTTP &&
+        if (b->object->kind == K_LISTENER &&
+            object_int(b->object, F_LISTENER_MODE) == V_LISTENER_MODE_HTTP &&
             (!b->vip || is_here(b->address))) {
             c->binds[kept++] = *b;
         }
@@ -164,7 +165,7 @@ serving_confirm(
     err_t code;
 
     if (shared != NULL) {
-        c.bind_count = validate_binds(shared, &c.binds);
+        c.bind_count = validate_binds(&(struct snapshot_pair){shared, NULL}, &c.binds);
         keep_http(&c);
     }
     code = confirm_once(&c, e);

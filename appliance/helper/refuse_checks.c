@@ -20,6 +20,9 @@ refuse_word(const char *word, const char *reason, struct error *e)
     return error_set(e, ERR_DENIED, "\"%s\" %s", shown, reason);
 }
 
+/* What the system trusts, read by HAProxy from where OpenSSL keeps it. */
+#define SYSTEM_CA "@system-ca"
+
 static err_t
 check_file(const struct refuse_line *l, const char *name, struct error *e)
 {
@@ -51,7 +54,10 @@ check_files_after(
     const struct refuse_line *l, size_t first, const char *const *keywords, struct error *e)
 {
     for (size_t i = first; i + 1 < l->count; i++) {
-        if (is_in(l->words[i], keywords)) {
+        bool system =
+            strcmp(l->words[i], "ca-file") == 0 && strcmp(l->words[i + 1], SYSTEM_CA) == 0;
+
+        if (is_in(l->words[i], keywords) && !system) {
             err_t code = check_file(l, l->words[i + 1], e);
 
             if (code != ERR_OK) {

@@ -20,8 +20,8 @@ static const struct folder {
     const char *name;
     const char *suffix;
 } folders[] = {
-    {"map", ".map"},    {"crt", ".pem"},  {"crt-list", ".list"},
-    {"error", ".http"}, {"acl", ".list"}, {"body", ".txt"},
+    {"map", ".map"},  {"crt", ".pem"},  {"crt-list", ".list"}, {"error", ".http"},
+    {"acl", ".list"}, {"body", ".txt"}, {"ca", ".pem"},
 };
 
 void

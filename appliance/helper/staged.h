@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of a staged generation: haproxy.cfg, map/NAME.map, crt/NAME.pem,
- * crt-list/NAME.list, error/NAME.http, and nothing else. */
+/* The files of a staged generation: haproxy.cfg, map/NAME.map, ca/NAME.pem,
+ * crt/NAME.pem, crt-list/NAME.list, error/NAME.http, and nothing else. */
 #ifndef LOCKSTEP_HELPER_STAGED_H
 #define LOCKSTEP_HELPER_STAGED_H
 

@@ -173,7 +173,7 @@ static void
 put_listener(struct plan *pl, const struct want *want)
 {
     const struct object *foreign;
-    if (want->port == PORT_API || want->port == PORT_PEERS) {
+    if (want->port == PORT_API) {
         plan_problem(
             pl, "reserved_port", pl->r.url_pointer,
             "Port %d belongs to the appliance itself: use another port.", want->port);

@@ -6,8 +6,11 @@
 
 #include "model/snapshot.h"
 
-#define PORT_API   8443 /* UI, API, peers */
-#define PORT_PEERS 8444 /* HAProxy's stick-table peers */
+#define PORT_API 8443 /* UI, API, peers */
+
+/* The port of HAProxy's stick-table peers on this node; the schema's default where there are no
+ * local objects. */
+int validate_peers_port(const struct snapshot *local);
 
 /* Reading a certificate costs some 100 us: with more of them than this, validate_all says
  * nothing about their dates and names. */
@@ -38,12 +41,12 @@ size_t validate_in_use(
 struct bind {
     char address[46]; /* literal; "0.0.0.0" and "::" are wildcards */
     int port;
-    bool vip; /* a VIP group has it: this node need not */
-    const struct object *listener;
+    bool vip;                    /* a VIP group has it: this node need not */
+    const struct object *object; /* the listener, or the node for the port of the tables */
 };
 
-/* All binds of the enabled listeners, sorted by port and address; the caller frees *ret with
- * free(). */
-size_t validate_binds(const struct snapshot *shared, struct bind **ret);
+/* All binds of the enabled listeners, sorted by port and address, then that of the stick tables
+ * when a pool has one and there are local objects; the caller frees *ret with free(). */
+size_t validate_binds(const struct snapshot_pair *pair, struct bind **ret);
 
 #endif

@@ -91,22 +91,49 @@ address_of(const struct object *listener, uint32_t index)
     return object_value(listener, F_LISTENER_ADDRESSES)->u.items[index].u.text.s;
 }
 
+int
+validate_peers_port(const struct snapshot *local)
+{
+    return local != NULL ? (int)object_int(snapshot_singleton(local, K_NODE), F_NODE_PEERS_PORT)
+                         : (int)schema_kind(K_NODE)->fields[F_NODE_PEERS_PORT].default_int;
+}
+
+static bool
+has_tables(const struct snapshot *shared)
+{
+    const struct object *const *pools;
+    size_t count = snapshot_kind(shared, K_POOL, &pools);
+    for (size_t i = 0; i < count; i++) {
+        if (object_bool(pools[i], F_POOL_ENABLED) &&
+            object_int(pools[i], F_POOL_STICK) == V_POOL_STICK_SOURCE) {
+            return true;
+        }
+    }
+    return false;
+}
+
 size_t
-validate_binds(const struct snapshot *shared, struct bind **ret)
+validate_binds(const struct snapshot_pair *pair, struct bind **ret)
 {
     const struct object *const *listeners;
-    size_t count = snapshot_kind(shared, K_LISTENER, &listeners);
+    size_t count = snapshot_kind(pair->shared, K_LISTENER, &listeners);
     struct socket_key *keys;
     size_t used = collect_sockets(listeners, count, &keys);
-    struct bind *binds = xcalloc(used + 1, sizeof(binds[0]));
+    struct bind *binds = xcalloc(used + 2, sizeof(binds[0]));
     for (size_t i = 0; i < used; i++) {
-        binds[i].listener = listeners[keys[i].listener];
+        binds[i].object = listeners[keys[i].listener];
         binds[i].port = keys[i].port;
         (void)snprintf(
             binds[i].address, sizeof(binds[i].address), "%s",
-            address_of(binds[i].listener, keys[i].index));
+            address_of(binds[i].object, keys[i].index));
         binds[i].vip = vip_holds(
-            shared, (struct text){binds[i].address, (uint32_t)strlen(binds[i].address)});
+            pair->shared, (struct text){binds[i].address, (uint32_t)strlen(binds[i].address)});
+    }
+    if (pair->local != NULL && has_tables(pair->shared)) {
+        binds[used++] = (struct bind){
+            .address = "127.0.0.1",
+            .port = validate_peers_port(pair->local),
+            .object = snapshot_singleton(pair->local, K_NODE)};
     }
     free(keys);
     *ret = binds;
@@ -203,17 +230,26 @@ void
 check_listeners(const struct checks *c)
 {
     const struct kind_list *listeners = &c->kinds[K_LISTENER];
+    int peers_port = validate_peers_port(c->pair->local);
+    if (peers_port == PORT_API) {
+        const struct problem where =
+            checks_at(snapshot_singleton(c->pair->local, K_NODE), "/peers_port");
+        problems_add(
+            c->p, SEVERITY_ERROR, "reserved_port", &where,
+            "Port %d belongs to the appliance's own pages and API: choose another port.",
+            PORT_API);
+    }
     for (size_t i = 0; i < listeners->count; i++) {
         const struct object *o = listeners->items[i];
         int64_t port = object_int(o, F_LISTENER_PORT);
         check_fields(c, o);
-        if (port == PORT_API || port == PORT_PEERS) {
+        if (port == PORT_API || port == peers_port) {
             const struct problem where = checks_at(o, "/port");
             problems_add(
                 c->p, SEVERITY_ERROR, "reserved_port", &where,
                 "Port %d belongs to %s: choose another port.", (int)port,
                 port == PORT_API ? "the appliance's own pages and API"
-                                 : "HAProxy's peers of the other nodes");
+                                 : "the tables of sticky visitors (peers_port of this node)");
         }
     }
     check_clashes(c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pools and what they consist of: members, servers, monitors. */
+/* Pools and their members. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +99,82 @@ check_members(const struct pool_check *pc, uint32_t count)
     }
 }
 
+static void
+report(
+    const struct checks *c, const struct object *o, const char *code, const char *pointer,
+    const char *text)
+{
+    const struct problem where = checks_at(o, pointer);
+    problems_add(c->p, SEVERITY_ERROR, code, &where, "%s", text);
+}
+
+/* What looks into requests, in a pool that sees none. */
+static void
+check_tcp(const struct checks *c, const struct object *o)
+{
+    int64_t balance = object_int(o, F_POOL_BALANCE);
+    if (balance == V_POOL_BALANCE_URI || balance == V_POOL_BALANCE_URL_PARAM ||
+        balance == V_POOL_BALANCE_HDR) {
+        report(
+            c, o, "not_applicable", "/balance",
+            "A pool in tcp mode sees no requests: choose a rule that does not look into them.");
+    }
+    if (object_int(o, F_POOL_STICK) == V_POOL_STICK_COOKIE) {
+        report(
+            c, o, "not_applicable", "/stick",
+            "A pool in tcp mode sees no cookies: choose the stickiness source or none.");
+    }
+    if (object_bool(o, F_POOL_TLS) && object_int(o, F_POOL_SNI) == V_POOL_SNI_HOST) {
+        report(
+            c, o, "not_applicable", "/sni",
+            "A pool in tcp mode sees no host of a request: choose none, or name and a name.");
+    }
+}
+
+/* Whoever holds a certificate of any public authority must not pass for a server. */
+static void
+check_tls(const struct checks *c, const struct object *o)
+{
+    int64_t sni = object_int(o, F_POOL_SNI);
+    if (sni == V_POOL_SNI_NAME && object_text(o, F_POOL_SNI_NAME).len == 0) {
+        report(c, o, "required", "/sni_name", "Give the name that is asked for.");
+    }
+    if (object_int(o, F_POOL_TLS_VERIFY) == V_POOL_TLS_VERIFY_REQUIRED &&
+        object_text(o, F_POOL_CA).len == 0 && object_text(o, F_POOL_VERIFYHOST).len == 0 &&
+        sni == V_POOL_SNI_NONE) {
+        report(
+            c, o, "tls_name", "/verifyhost",
+            "With the system's authorities any public certificate would be good: give the name "
+            "in the servers' certificates, or an SNI, or the authority that issued them.");
+    }
+}
+
+static void
+check_fields(const struct checks *c, const struct object *o)
+{
+    int64_t balance = object_int(o, F_POOL_BALANCE);
+    if (object_int(o, F_POOL_MODE) == V_POOL_MODE_TCP) {
+        check_tcp(c, o);
+    }
+    if (balance == V_POOL_BALANCE_URL_PARAM && object_text(o, F_POOL_URL_PARAM).len == 0) {
+        report(c, o, "required", "/url_param", "Name the parameter whose value decides.");
+    }
+    if (balance == V_POOL_BALANCE_HDR && object_text(o, F_POOL_HDR_NAME).len == 0) {
+        report(c, o, "required", "/hdr_name", "Name the header whose value decides.");
+    }
+    if (object_int(o, F_POOL_STICK) == V_POOL_STICK_COOKIE &&
+        object_int(o, F_POOL_COOKIE_SAMESITE) == V_POOL_COOKIE_SAMESITE_NONE &&
+        !object_bool(o, F_POOL_COOKIE_SECURE)) {
+        report(
+            c, o, "cookie_samesite", "/cookie_samesite",
+            "Browsers drop a cookie with SameSite none that is not for TLS only: turn "
+            "cookie_secure on, or choose another value.");
+    }
+    if (object_bool(o, F_POOL_TLS)) {
+        check_tls(c, o);
+    }
+}
+
 void
 check_pools(const struct checks *c)
 {
@@ -114,34 +190,16 @@ check_pools(const struct checks *c)
         const struct object *pool = c->kinds[K_POOL].items[i];
         const struct value *members = object_value(pool, F_POOL_MEMBERS);
         pc.pool = (uint32_t)i + 1;
-        if (members->count == 0) {
+        if (members->count == 0 && object_bool(pool, F_POOL_ENABLED)) {
             const struct problem where = checks_at(pool, "/members");
             problems_add(
                 c->p, SEVERITY_WARNING, "empty_pool", &where,
                 "This pool has no servers, so its services answer with status 503: add one.");
         }
         check_members(&pc, members->count);
+        check_fields(c, pool);
     }
     free(pc.servers);
     free(pc.same);
     free(numbers);
-}
-
-void
-check_monitors(const struct checks *c)
-{
-    for (size_t i = 0; i < c->kinds[K_MONITOR].count; i++) {
-        const struct object *o = c->kinds[K_MONITOR].items[i];
-        int64_t interval_ms = object_int(o, F_MONITOR_INTERVAL_MS);
-        int64_t timeout_ms = object_int(o, F_MONITOR_TIMEOUT_MS);
-        if (timeout_ms <= interval_ms) {
-            continue;
-        }
-        const struct problem where = checks_at(o, "/timeout_ms");
-        problems_add(
-            c->p, SEVERITY_WARNING, "monitor_timeout", &where,
-            "A check may take %lld ms but the next one is due after %lld ms: make the timeout "
-            "at most as long as the interval.",
-            (long long)timeout_ms, (long long)interval_ms);
-    }
 }

@@ -115,6 +115,58 @@ check_free_text(const char *s, size_t len, struct buf *out, struct error *e)
     return ERR_OK;
 }
 
+/* ---- words for HAProxy ---- */
+
+static err_t
+check_word(const char *s, size_t len, struct buf *out, struct error *e)
+{
+    if (len > 0 && !is_alnum(s[0]) && s[0] != '_') {
+        return error_set(e, ERR_INVALID, "it starts with a letter, a digit or \"_\"");
+    }
+    for (size_t i = 0; i < len; i++) {
+        if (!is_alnum(s[i]) && strchr("_.-", s[i]) == NULL) {
+            return error_set(
+                e, ERR_INVALID, "only letters, digits, \"_\", \".\" and \"-\" are allowed");
+        }
+    }
+    buf_put(out, s, len);
+    return ERR_OK;
+}
+
+static err_t
+check_mime_type(const char *s, size_t len, struct buf *out, struct error *e)
+{
+    size_t parts = 1;
+    size_t part_bytes = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        if (s[i] == '/' && part_bytes > 0) {
+            parts++;
+            part_bytes = 0;
+        } else if (is_alnum(s[i]) || (part_bytes > 0 && strchr("!#$&^_.+-", s[i]) != NULL)) {
+            part_bytes++;
+        } else {
+            parts = 0;
+            break;
+        }
+    }
+    if (parts != 2 || part_bytes == 0) {
+        return error_set(
+            e, ERR_INVALID, "give a media type without parameters, such as text/html");
+    }
+    buf_put(out, s, len);
+    return ERR_OK;
+}
+
+/* Compared with what a server sends, byte for byte. */
+static err_t
+check_probe_text(const char *s, size_t len, struct buf *out, struct error *e)
+{
+    (void)e;
+    buf_put(out, s, len);
+    return ERR_OK;
+}
+
 /* ---- certificates and keys ---- */
 
 static err_t
@@ -131,6 +183,12 @@ check_pem_chain(const char *s, size_t len, struct buf *out, struct error *e)
         code = x509_read(buf_str(out) + before, out->len - before, &info, e);
     }
     return code == ERR_OK ? ERR_OK : ERR_INVALID;
+}
+
+static err_t
+check_pem_ca(const char *s, size_t len, struct buf *out, struct error *e)
+{
+    return len == 0 ? ERR_OK : check_pem_chain(s, len, out, e);
 }
 
 /* Bytes of the first block of normalised PEM when that is its label, else 0. */
@@ -254,12 +312,18 @@ static const value_check_fn checks[] = {
     [TT_IP] = value_check_ip,
     [TT_HOST_PATTERN] = value_check_host_pattern,
     [TT_PATH] = value_check_path,
+    [TT_PATH_QUERY] = value_check_path_query,
+    [TT_DNS_NAME] = value_check_dns_name,
+    [TT_WORD] = check_word,
+    [TT_MIME_TYPE] = check_mime_type,
+    [TT_PROBE_TEXT] = check_probe_text,
     [TT_HEADER_HOST] = value_check_header_host,
     [TT_STATUS_SET] = check_status_set,
     [TT_NOTE] = check_free_text,
     [TT_TITLE] = check_free_text,
     [TT_URL] = value_check_url,
     [TT_PEM_CHAIN] = check_pem_chain,
+    [TT_PEM_CA] = check_pem_ca,
     [TT_PEM_KEY] = check_pem_key,
     [TT_NETWORK] = value_check_network,
     [TT_VIP] = value_check_vip,
@@ -284,7 +348,7 @@ value_check_text(
 {
     const char *allowed = "";
 
-    if (type == TT_PEM_CHAIN || type == TT_PEM_KEY) {
+    if (type == TT_PEM_CHAIN || type == TT_PEM_CA || type == TT_PEM_KEY) {
         allowed = "\t\n\r";
     } else if (type == TT_BODY) {
         allowed = "\t\n";

@@ -35,6 +35,10 @@ MUST_USE err_t
 value_check_host_pattern(const char *s, size_t len, struct buf *out, struct error *e);
 MUST_USE err_t value_check_path(const char *s, size_t len, struct buf *out, struct error *e);
 MUST_USE err_t
+value_check_path_query(const char *s, size_t len, struct buf *out, struct error *e);
+MUST_USE err_t
+value_check_dns_name(const char *s, size_t len, struct buf *out, struct error *e);
+MUST_USE err_t
 value_check_header_host(const char *s, size_t len, struct buf *out, struct error *e);
 MUST_USE err_t value_check_url(const char *s, size_t len, struct buf *out, struct error *e);
 MUST_USE err_t value_check_network(const char *s, size_t len, struct buf *out, struct error *e);

@@ -195,6 +195,12 @@ value_check_host(const char *s, size_t len, struct buf *out, struct error *e)
 }
 
 err_t
+value_check_dns_name(const char *s, size_t len, struct buf *out, struct error *e)
+{
+    return len == 0 ? ERR_OK : put_dns(s, len, out, e);
+}
+
+err_t
 value_check_host_pattern(const char *s, size_t len, struct buf *out, struct error *e)
 {
     bool wildcard = len >= 2 && s[0] == '*' && s[1] == '.';
@@ -314,8 +320,8 @@ path_segments_fault(const char *s, size_t len)
     return NULL;
 }
 
-err_t
-value_check_path(const char *s, size_t len, struct buf *out, struct error *e)
+static err_t
+put_path(const char *s, size_t len, struct buf *out, struct error *e)
 {
     const char *fault = NULL;
 
@@ -333,6 +339,34 @@ value_check_path(const char *s, size_t len, struct buf *out, struct error *e)
     }
     buf_put(out, s, len);
     return ERR_OK;
+}
+
+err_t
+value_check_path(const char *s, size_t len, struct buf *out, struct error *e)
+{
+    return put_path(s, len, out, e);
+}
+
+err_t
+value_check_path_query(const char *s, size_t len, struct buf *out, struct error *e)
+{
+    const char *query = memchr(s, '?', len);
+    size_t path = query != NULL ? (size_t)(query - s) : len;
+    err_t code = put_path(s, path, out, e);
+
+    for (size_t i = path; code == ERR_OK && i < len;) {
+        size_t n = is_path_char(s[i]) || s[i] == '?' ? 1 : escape_length(s + i, len - i);
+
+        if (n == 0) {
+            return error_set(
+                e, ERR_INVALID,
+                "a query has only what a URL allows, and no fragment (\"#\"); write other "
+                "characters as %%XX");
+        }
+        i += n;
+    }
+    buf_put(out, s + path, len - path);
+    return code;
 }
 
 err_t

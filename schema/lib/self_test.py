@@ -74,7 +74,7 @@ BROKEN = [
      "--json stands twice"),
     (put("pool", "retries", "default", 11), "kinds/pool.json: retries: default 11 is outside"),
     (put("pool", "retries", "default", True), "retries: default must be an integer"),
-    (put("pool", "balance", "default", "random"), "balance: default \"random\" is none"),
+    (put("pool", "balance", "default", "nosuch"), "balance: default \"nosuch\" is none"),
     (put("service", "path", "default", "shop"), "path: default \"shop\" is no path"),
     (put("service", "path", "default", "/a/../b"), "is no path"),
     (put("listener", "addresses", "default", []), "addresses: default has 0 items"),

@@ -178,6 +178,7 @@ ask_haproxy(const struct fault *f, struct golden *g, struct buf *ret_output)
     struct buf CLEANUP(buf_fini) raw;
     struct error e = {0};
     char *config;
+    err_t code;
 
     buf_init(&raw, FAULT_MAX_BYTES);
     for (size_t i = 0; i < g->rendered.count; i++) {
@@ -186,9 +187,14 @@ ask_haproxy(const struct fault *f, struct golden *g, struct buf *ret_output)
     assert_non_null(mkdtemp(folder));
     config = golden_path(folder, "haproxy.cfg");
     assert_int_equal(objects_file_write(&g->rendered, folder, &e), ERR_OK);
-    assert_int_equal(objects_file_check(config, &raw, &e), ERR_INVALID);
+    code = objects_file_check(config, &raw, &e);
+    assert_true(code == ERR_INVALID || !f->live);
     assert_int_equal(file_remove_tree_at(AT_FDCWD, folder, &e), ERR_OK);
     free(config);
+    if (code == ERR_OK) {
+        return; /* only a start would tell */
+    }
+    buf_reset(ret_output);
     put_normal(ret_output, buf_str(&raw), folder);
 }
 
@@ -258,12 +264,11 @@ compare_stored(const struct fault *f, struct golden *g)
     buf_init(&problems, FAULT_MAX_BYTES);
     buf_init(&output, FAULT_MAX_BYTES);
     buf_puts(&output, f->output);
-    if (update && f->live) {
-        buf_reset(&output);
+    if (update) {
         ask_haproxy(f, g, &output);
     }
     put_problems(g, buf_str(&output), true, &problems);
-    if (update && f->live) {
+    if (update) {
         write_anew(f, buf_str(&output), buf_str(&problems));
     } else if (strcmp(buf_str(&problems), f->problems) != 0) {
         fail_msg("%s: is now:\n%s", f->name, buf_str(&problems));

@@ -66,8 +66,8 @@ count_files(const char *folder)
 static void
 write_anew(const struct golden *g)
 {
-    static const char *const old[] = {"haproxy.cfg", "map", "crt", "crt-list",
-                                      "error",       "acl", "body"};
+    static const char *const old[] = {"haproxy.cfg", "map",   "ca",  "crt",
+                                      "crt-list",    "error", "acl", "body"};
     struct error e = {0};
 
     for (size_t i = 0; i < ARRAY_LEN(old); i++) {

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import http.server
 import json
+import socketserver
 import threading
 
 
@@ -16,7 +17,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.upgrade()
             return
         if self.path == "/healthz":
-            self.answer(self.server.health, b"health\n", "text/plain")
+            self.answer(self.server.health, self.server.health_body, "text/plain")
             return
         seen = {"server": self.server.label, "path": self.path,
                 "headers": [[k, v] for k, v in self.headers.items()]}
@@ -52,6 +53,41 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """Requests are not logged."""
 
 
+class ProxiedHandler(Handler):
+    SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
+
+    def setup(self):
+        super().setup()
+        head = self.rfile.read(16)
+        assert head[:12] == self.SIGNATURE, head
+        size = int.from_bytes(head[14:16], "big")
+        self.server.proxied.append(head + self.rfile.read(size))
+
+
+class TalkHandler(socketserver.BaseRequestHandler):
+    def handle(self):
+        self.request.settimeout(10)
+        self.server.talk(self.request)
+
+
+class Talk:
+    """A TCP server on loopback that leaves each connection to a function talk(socket)."""
+
+    def __init__(self, talk):
+        self.server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), TalkHandler)
+        self.server.daemon_threads = True
+        self.server.handle_error = lambda *_: None  # a check ends its connection as it likes
+        self.server.talk = talk
+        self.port = self.server.server_address[1]
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True)
+        self.thread.start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
@@ -61,10 +97,18 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 class Backend:
-    def __init__(self, label, address="127.0.0.1", port=0):
-        self.server = Server((address, port), Handler)
+    """tls: the SSLContext of a server that speaks https. proxy: connections begin with a header
+    of the PROXY protocol, which is kept."""
+
+    def __init__(self, label, address="127.0.0.1", port=0, tls=None, proxy=False):
+        self.server = Server((address, port), ProxiedHandler if proxy else Handler)
+        if tls:
+            self.server.socket = tls.wrap_socket(
+                self.server.socket, server_side=True, do_handshake_on_connect=False)
         self.server.label = label
         self.server.health = 200
+        self.server.health_body = b"health\n"
+        self.server.proxied = []
         self.port = self.server.server_address[1]
         self.target = "%s:%d" % (address, self.port)
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True)

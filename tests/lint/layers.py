@@ -42,6 +42,7 @@ LIBRARIES = {
     "openssl/": "base",
     "xxhash.h": "base",
     "zlib.h": "base",
+    "pcre2.h": "base",
     "jansson.h": "base model store helper engine http peer cli",
 }
 # No clock, no file, no process: what a pure layer returns depends on its arguments only.

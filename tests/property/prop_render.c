@@ -17,12 +17,13 @@
 #include "base/x509.h"
 #include "tests/support/gen.h"
 #include "tests/support/objects_file.h"
+#include "tests/support/variant.h"
 
 #define ROUNDS          12
-#define LIVE_ROUNDS     40
+#define LIVE_ROUNDS     200
 #define OBJECTS         150
 #define HOSTILE_WORLDS  3
-#define FIELDS          40 /* at most, of a kind or record */
+#define FIELDS          64 /* at most, of a kind or record */
 #define TEXTS_MAX_BYTES ((size_t)8 << 20)
 #define OUT_MAX_BYTES   ((size_t)1 << 20)
 #define NOW_S           1767225600
@@ -266,29 +267,6 @@ haproxy_accepts_what_is_rendered_from_valid_objects(void **state)
 
 /* ---- fields ---- */
 
-/* o with one field changed, as the API would change it; NULL when it is refused. */
-static struct object *
-changed(const struct world *w, const struct object *o, const char *field, json_t *value)
-{
-    struct arena CLEANUP(arena_cleanup) *arena = arena_new(TEXTS_MAX_BYTES);
-    struct snapshot_pair pair = {w->shared, w->local};
-    struct object_refs refs = snapshot_refs(&pair);
-    const struct schema_kind *k = schema_kind(o->kind);
-    json_auto_t *body = object_to_json(o, &refs);
-    struct problems p;
-
-    problems_init(&p, arena);
-    (void)json_object_del(body, "id");
-    (void)json_object_del(body, "kind");
-    for (uint32_t i = 0; i < k->field_count; i++) {
-        if (k->fields[i].secret || k->fields[i].read_only) {
-            (void)json_object_del(body, k->fields[i].name);
-        }
-    }
-    (void)json_object_set(body, field, value);
-    return object_parse(o->kind, o->id, body, o, &refs, &p);
-}
-
 /* Renders with o in the place of the object of the same id; false when that cannot be. */
 static bool
 render_with(const struct world *w, struct object *o, struct rendered *r)
@@ -313,6 +291,7 @@ struct liveness {
 static bool
 shows(struct world *w, const struct object *o, const struct schema_field *f, json_t *value)
 {
+    struct snapshot_pair pair = {w->shared, w->local};
     struct rendered other;
     struct object *variant;
     bool differs = false;
@@ -320,7 +299,7 @@ shows(struct world *w, const struct object *o, const struct schema_field *f, jso
     if (value == NULL) {
         return false;
     }
-    variant = changed(w, o, f->name, value);
+    variant = variant_of(&pair, o, f->name, value);
     json_decref(value);
     if (variant == NULL) {
         return false;
@@ -440,70 +419,6 @@ static const char *const hostile[] = {"a b",      "a\"b",     "a'b",
                                       "default",  "",         "200 500",
                                       "!200",     "."};
 
-/* Whether a text makes the difference between a line or file and none. */
-static bool
-switches(const struct object *o, uint32_t field, const char *text)
-{
-    const struct schema_field *f = &schema_kind(o->kind)->fields[field];
-
-    return (f->text_type == TT_BODY || f->text_type == TT_ENDPOINT) &&
-           (object_text(o, field).len == 0) != (*text == '\0');
-}
-
-/* A condition takes any text for a regular expression, HAProxy does not. */
-static bool
-has_regex(const struct object *o)
-{
-    return o->kind == K_CONDITION &&
-           object_int(o, F_CONDITION_MATCH) == V_CONDITION_MATCH_REGEX;
-}
-
-/* Puts the text wherever a field takes it. */
-static struct snapshot *
-poisoned(const struct world *w, const char *text, size_t *count)
-{
-    struct snapshot_edit *x = snapshot_edit_new(w->shared);
-    struct snapshot *after = NULL;
-
-    for (size_t i = 0; i < snapshot_count(w->shared); i++) {
-        struct object *o = object_ref(snapshot_at(w->shared, i));
-        const struct schema_kind *k = schema_kind(o->kind);
-
-        /* Field 0 is the name: two objects cannot have one. A host has to resolve. */
-        for (uint32_t f = 1; f < k->field_count; f++) {
-            json_auto_t *value = json_string(text);
-            struct object *next = NULL;
-
-            if (k->fields[f].type != FT_TEXT || k->fields[f].text_type == TT_HOST ||
-                k->fields[f].secret || k->fields[f].read_only || has_regex(o)) {
-                continue;
-            }
-            if (!k->fields[f].list && switches(o, f, text)) {
-                continue;
-            }
-            if (k->fields[f].list) {
-                json_t *list = json_pack("[O]", value);
-
-                json_decref(value);
-                value = list;
-            }
-            next = changed(w, o, k->fields[f].name, value);
-            if (next != NULL && (o->kind == K_CONDITION || o->kind == K_RULE) &&
-                !gen_fits(w->shared, w->local, next, NOW_S)) {
-                object_unref(TAKE(next));
-            }
-            if (next != NULL) {
-                object_unref(o);
-                o = next;
-                (*count)++;
-            }
-        }
-        snapshot_edit_put(x, o);
-    }
-    assert_int_equal(snapshot_seal(x, &after, NULL), ERR_OK);
-    return after;
-}
-
 static size_t
 lines_beginning(const struct rendered *r, const char *with)
 {
@@ -531,6 +446,7 @@ text_of_users_never_adds_a_line_and_haproxy_takes_it(void **state)
 
     (void)state;
     for (size_t first = 0; first < HOSTILE_WORLDS; first++) {
+        struct snapshot_pair pair;
         struct rendered other;
         struct snapshot *s;
         struct world w;
@@ -539,10 +455,11 @@ text_of_users_never_adds_a_line_and_haproxy_takes_it(void **state)
         s = without_names(w.shared);
         snapshot_unref(w.shared);
         w.shared = s;
+        pair = (struct snapshot_pair){w.shared, w.local};
         rendered_init(&other);
         HOLDS(render(w.shared, w.local, &w.rendered));
         for (size_t i = first; i < ARRAY_LEN(hostile); i += HOSTILE_WORLDS) {
-            s = poisoned(&w, hostile[i], &count);
+            s = variant_poisoned(&pair, hostile[i], NOW_S, &count);
             HOLDS(render(s, w.local, &other));
             HOLDS(lines_without_binds(&other) == lines_without_binds(&w.rendered));
             HOLDS(other.count == w.rendered.count);

@@ -178,6 +178,37 @@ put_free_text(struct gen *g, struct buf *b, size_t max)
     }
 }
 
+/* What upsets a regular expression, too, but is a good one. */
+static void
+put_pattern(struct gen *g, struct buf *b)
+{
+    static const char *const pieces[] = {
+        "a",      "B",       " ",       "\"",  "'", "\\.", "#",        "\\$HOME",
+        "[x-z]+", "(?:a|b)", "%[0-9]*", "\\d", ";", "-i",  "\xc3\xbc", "word"};
+    size_t count = 1 + gen_below(g, 8);
+
+    for (size_t i = 0; i < count; i++) {
+        buf_puts(b, pieces[gen_below(g, ARRAY_LEN(pieces))]);
+    }
+}
+
+/* A text, a pattern or hexadecimal digits: what is wanted stands in another field. The digits
+ * are all three. */
+static void
+put_probe_text(struct gen *g, struct buf *b, size_t min, size_t max)
+{
+    switch (gen_below(g, 8)) {
+    case 0: put_free_text(g, b, max); break;
+    case 1: put_pattern(g, b); break;
+    case 2: buf_puts(b, "22\\r\\n\\t\\\\\\xfF"); break;
+    default: put_chars(g, b, hex, 2 * (1 + gen_below(g, 8))); break;
+    }
+    while (b->len < min) {
+        buf_putc(b, 'x');
+    }
+    b->len = b->len < max ? b->len : min;
+}
+
 static void
 put_url(struct gen *g, struct buf *b)
 {
@@ -337,12 +368,39 @@ put_text(struct gen *g, const struct schema_field *f, struct buf *b)
         put_dns(g, b);
         return;
     case TT_PATH: put_path(g, b); return;
+    case TT_PATH_QUERY:
+        put_path(g, b);
+        buf_puts(b, gen_chance(g, 30) ? "?a=1&b=%20?/" : "");
+        return;
+    case TT_DNS_NAME:
+        if (f->min > 0 || gen_chance(g, 70)) {
+            put_dns(g, b);
+        }
+        return;
+    case TT_WORD:
+        if (f->min > 0 || gen_chance(g, 70)) {
+            put_chars(g, b, alnum, 1);
+            put_chars(g, b, "abcXYZ019_.-", gen_below(g, 20));
+        }
+        return;
+    case TT_MIME_TYPE:
+        put_chars(g, b, lower, 1 + gen_below(g, 8));
+        buf_putc(b, '/');
+        put_chars(g, b, alnum, 1);
+        put_chars(g, b, "abcxyz019!#$&^_.+-", gen_below(g, 20));
+        return;
+    case TT_PROBE_TEXT: put_probe_text(g, b, (size_t)f->min, (size_t)f->max); return;
     case TT_HEADER_HOST: put_header_host(g, b); return;
     case TT_STATUS_SET: put_status_set(g, b); return;
     case TT_NOTE:
     case TT_TITLE: put_free_text(g, b, (size_t)f->max); return;
     case TT_URL: put_url(g, b); return;
     case TT_PEM_CHAIN: put_pem(g, b, &pem(g)->chain); return;
+    case TT_PEM_CA:
+        if (gen_chance(g, 70)) {
+            put_pem(g, b, &pem(g)->chain);
+        }
+        return;
     case TT_PEM_KEY: put_pem(g, b, &pem(g)->key); return;
     case TT_PASSWORD:
         put_chars(g, b, alnum, (size_t)f->min);

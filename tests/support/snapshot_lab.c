@@ -10,21 +10,33 @@
 
 #include <cmocka.h>
 
+#include "base/arena.h"
 #include "model/snapshot_parts.h"
 
 #define ID_BYTES 17
 
+/* Of what a caller would send. */
+static struct object *
+parse(enum kind kind, const char *id, json_t *body)
+{
+    struct arena CLEANUP(arena_cleanup) *arena = arena_new(ARENA_DEFAULT_BYTES);
+    const struct object_refs none = {NULL, NULL, NULL}; /* such objects refer to nothing */
+    struct problems p;
+    struct object *o;
+
+    problems_init(&p, arena);
+    o = object_parse(kind, id, body, NULL, &none, &p);
+    assert_non_null(o);
+    json_decref(body);
+    return o;
+}
+
 struct object *
 lab_server_port(const char *id, const char *name, unsigned port)
 {
-    struct object *o = NULL;
-    char bytes[200];
-    int n = snprintf(
-        bytes, sizeof bytes, "{\"address\":\"a\",\"maxconn\":0,\"name\":\"%s\",\"port\":%u}",
-        name, port);
-
-    assert_int_equal(object_from_canonical(K_SERVER, id, bytes, (size_t)n, &o, NULL), ERR_OK);
-    return o;
+    return parse(
+        K_SERVER, id,
+        json_pack("{s:s, s:s, s:i}", "name", name, "address", "a", "port", (int)port));
 }
 
 struct object *
@@ -39,20 +51,10 @@ lab_server(unsigned id, const char *name)
 struct object *
 lab_monitor(unsigned id, const char *name)
 {
-    struct object *o = NULL;
     char text[ID_BYTES];
-    char bytes[300];
-    int n = snprintf(
-        bytes, sizeof bytes,
-        "{\"expect_status\":\"200\",\"fall\":3,\"host\":\"\",\"interval_ms\":5000,"
-        "\"method\":\"GET\",\"name\":\"%s\",\"path\":\"/\",\"port\":0,\"rise\":2,"
-        "\"timeout_ms\":3000,\"type\":\"tcp\"}",
-        name);
 
     (void)snprintf(text, sizeof text, "%016x", id);
-    assert_int_equal(
-        object_from_canonical(K_MONITOR, text, bytes, (size_t)n, &o, NULL), ERR_OK);
-    return o;
+    return parse(K_MONITOR, text, json_pack("{s:s}", "name", name));
 }
 
 struct snapshot *

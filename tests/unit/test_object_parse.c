@@ -43,12 +43,11 @@ writes_references_as_ids_and_null_as_null(void **state)
         "{'name':'app','mode':'tcp','members':[{'server':'server2','role':'backup'},"
         "{'server':'server1','weight':7}],'monitor':null}");
 
-    lab_canonical(
-        o, "{'balance':'roundrobin','connect_timeout_ms':5000,'members':["
-           "{'role':'backup','server':'0000000000000002','weight':100},"
-           "{'role':'active','server':'0000000000000001','weight':7}],'mode':'tcp',"
-           "'monitor':null,'name':'app','queue_timeout_ms':30000,'retries':3,"
-           "'server_timeout_ms':60000}");
+    assert_non_null(strstr(
+        o->canonical,
+        ",\"members\":[{\"role\":\"backup\",\"server\":\"0000000000000002\",\"weight\":100},"
+        "{\"role\":\"active\",\"server\":\"0000000000000001\",\"weight\":7}],\"mode\":\"tcp\","
+        "\"monitor\":null,\"name\":\"app\","));
     assert_true(object_value(o, F_POOL_MONITOR)->is_null);
     assert_int_equal(object_value(o, F_POOL_MEMBERS)->count, 2);
     assert_int_equal(object_int(o, F_POOL_MODE), V_POOL_MODE_TCP);

@@ -496,7 +496,7 @@ add_folder(struct staged *s, const char *folder, const char *name)
 static void
 check_golden(const char *folder)
 {
-    static const char *const parts[] = {"acl", "body", "crt", "crt-list", "error", "map"};
+    static const char *const parts[] = {"acl", "body", "ca", "crt", "crt-list", "error", "map"};
     CLEANUP(staged_fini) struct staged files;
     CLEANUP(buf_fini) struct buf text;
     const struct refuse r = {.files = &files, .run_dir = RUN_DIR};

@@ -223,6 +223,58 @@ static const struct row rows[] = {
     {"check that takes longer than its interval",
      ",{'kind': 'monitor', 'name': 'slow', 'interval_ms': 1000, 'timeout_ms': 1001}",
      "monitor_timeout", "slow", "/timeout_ms", "1001"},
+    {"rules of sharing and stickiness that look into requests, in mode tcp",
+     ",{'kind': 'pool', 'name': 'p', 'mode': 'tcp', 'balance': 'uri', 'stick': 'cookie',"
+     " 'tls': true, 'sni': 'host', 'members': [{'server': 'a1'}]}",
+     "not_applicable not_applicable not_applicable", "p", "/balance", "tcp mode"},
+    {"rules that lack the name of what decides",
+     ",{'kind': 'pool', 'name': 'p', 'balance': 'hdr', 'members': [{'server': 'a1'}]},"
+     "{'kind': 'pool', 'name': 'q', 'balance': 'url_param', 'members': [{'server': 'a1'}]}",
+     "required required", "p", "/hdr_name", "header"},
+    {"a cookie that browsers drop",
+     ",{'kind': 'pool', 'name': 'p', 'stick': 'cookie', 'cookie_samesite': 'none',"
+     " 'members': [{'server': 'a1'}]}",
+     "cookie_samesite", "p", "/cookie_samesite", "cookie_secure"},
+    {"TLS that any public certificate would satisfy",
+     ",{'kind': 'pool', 'name': 'p', 'tls': true, 'members': [{'server': 'a1'}]}", "tls_name",
+     "p", "/verifyhost", "any public certificate"},
+    {"TLS with a name to verify, or without verification",
+     ",{'kind': 'pool', 'name': 'p', 'tls': true, 'verifyhost': 'a.test',"
+     " 'members': [{'server': 'a1'}]},"
+     "{'kind': 'pool', 'name': 'q', 'tls': true, 'sni': 'host', 'members': [{'server': 'a1'}]},"
+     "{'kind': 'pool', 'name': 'r', 'tls': true, 'tls_verify': 'none',"
+     " 'members': [{'server': 'a1'}]}",
+     "", NULL, NULL, NULL},
+    {"an SNI without its name",
+     ",{'kind': 'pool', 'name': 'p', 'tls': true, 'sni': 'name', 'members': [{'server': 'a1'}]}",
+     "required", "p", "/sni_name", "name"},
+    {"a pool without members that is off", ",{'kind': 'pool', 'name': 'p', 'enabled': false}",
+     "", NULL, NULL, NULL},
+    {"a check of HTTP/1.1 without a host",
+     ",{'kind': 'monitor', 'name': 'c', 'type': 'http', 'http_version': 'http1_1'}", "required",
+     "c", "/host", "Host header"},
+    {"bodies that cannot be looked for",
+     ",{'kind': 'monitor', 'name': 'c', 'type': 'http', 'body_match': 'regex',"
+     " 'expect_body': 'a(b'},"
+     "{'kind': 'monitor', 'name': 'd', 'type': 'http', 'body_match': 'string'}",
+     "regex required", "c", "/expect_body", "character 4"},
+    {"what is not used is not looked at",
+     ",{'kind': 'monitor', 'name': 'c', 'body_match': 'regex', 'expect_body': 'a(b',"
+     " 'http_version': 'http1_1', 'steps': [{'data': '\\\\q'}], 'agent_send': '\\\\q'}",
+     "", NULL, NULL, NULL},
+    {"a script without steps", ",{'kind': 'monitor', 'name': 'c', 'type': 'tcp-script'}",
+     "required", "c", "/steps", "needs steps"},
+    {"steps that cannot be sent or expected",
+     ",{'kind': 'monitor', 'name': 'c', 'type': 'tcp-script', 'steps': ["
+     "{'action': 'send', 'data': 'ok'}, {'action': 'send', 'data': '\\\\q'},"
+     "{'action': 'send-hex', 'data': 'abc'}, {'action': 'expect', 'data': '\\\\x00'},"
+     "{'action': 'expect-hex', 'data': 'zz'}, {'action': 'expect-regex', 'data': '['}]}",
+     "probe_text probe_text probe_text probe_text regex", "c", "/steps/1/data", "hexadecimal"},
+    {"an agent without a port", ",{'kind': 'monitor', 'name': 'c', 'type': 'agent'}",
+     "required", "c", "/port", "agent"},
+    {"a check of PostgreSQL without a user",
+     ",{'kind': 'monitor', 'name': 'c', 'type': 'pgsql', 'user': ''}", "required", "c", "/user",
+     "user"},
     {"TLS listener without a certificate for the host",
      ",{'kind': 'listener', 'name': 'https', 'port': 443, 'tls': true},"
      "{'kind': 'service', 'name': 'two', 'listeners': ['https'], 'pool': 'web',"
@@ -320,6 +372,42 @@ users_of_an_object_are_listed_once_each(void **state)
 }
 
 static void
+the_port_of_the_tables_is_reserved_and_bound_where_there_is_one(void **state)
+{
+    struct pair x;
+    struct bind *binds;
+
+    (void)state;
+    pair_init(
+        &x, "[{'kind': 'node', 'peers_port': 9000}, {'kind': 'listener', 'name': 'a',"
+            " 'port': 9000}, {'kind': 'listener', 'name': 'b', 'port': 8444}]");
+    validate_all(&x.objects, NOW_S, &x.problems);
+    assert_string_equal(pair_codes(&x), "reserved_port");
+    assert_string_equal(x.problems.items[0].name, "a");
+    assert_int_equal(validate_binds(&x.objects, &binds), 4);
+    free(binds);
+    pair_fini(&x);
+    pair_init(
+        &x, "[{'kind': 'node', 'peers_port': 8443}, {'kind': 'pool', 'name': 'p',"
+            " 'stick': 'source', 'enabled': false}]");
+    validate_all(&x.objects, NOW_S, &x.problems);
+    assert_string_equal(pair_codes(&x), "reserved_port");
+    assert_string_equal(x.problems.items[0].pointer, "/peers_port");
+    assert_int_equal(validate_binds(&x.objects, &binds), 0);
+    free(binds);
+    pair_fini(&x);
+    pair_init(
+        &x, "[{'kind': 'node', 'peers_port': 9000}, {'kind': 'pool', 'name': 'p',"
+            " 'stick': 'source'}]");
+    assert_int_equal(validate_binds(&x.objects, &binds), 1);
+    assert_string_equal(binds[0].address, "127.0.0.1");
+    assert_int_equal(binds[0].port, 9000);
+    assert_int_equal(binds[0].object->kind, K_NODE);
+    free(binds);
+    pair_fini(&x);
+}
+
+static void
 binds_are_those_of_enabled_listeners_in_order(void **state)
 {
     struct pair x;
@@ -330,13 +418,13 @@ binds_are_those_of_enabled_listeners_in_order(void **state)
         "[{'kind': 'listener', 'name': 'a', 'port': 443, 'addresses': ['::', '0.0.0.0']},"
         "{'kind': 'listener', 'name': 'b', 'port': 80, 'addresses': ['10.0.0.2', '10.0.0.1']},"
         "{'kind': 'listener', 'name': 'c', 'port': 81, 'enabled': false}]");
-    assert_int_equal(validate_binds(x.shared, &binds), 4);
+    assert_int_equal(validate_binds(&(struct snapshot_pair){x.shared, NULL}, &binds), 4);
     assert_string_equal(binds[0].address, "10.0.0.1");
     assert_int_equal(binds[0].port, 80);
     assert_string_equal(binds[1].address, "10.0.0.2");
     assert_string_equal(binds[2].address, "0.0.0.0");
     assert_string_equal(binds[3].address, "::");
-    assert_string_equal(binds[3].listener->name.s, "a");
+    assert_string_equal(binds[3].object->name.s, "a");
     free(binds);
     pair_fini(&x);
 }
@@ -466,6 +554,7 @@ main(void)
         cmocka_unit_test(only_warnings_leave_no_error),
         cmocka_unit_test(dangling_references_are_named),
         cmocka_unit_test(users_of_an_object_are_listed_once_each),
+        cmocka_unit_test(the_port_of_the_tables_is_reserved_and_bound_where_there_is_one),
         cmocka_unit_test(binds_are_those_of_enabled_listeners_in_order),
         cmocka_unit_test(certificate_must_name_the_hosts),
         cmocka_unit_test(certificate_warns_before_and_after_its_end),

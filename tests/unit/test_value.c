@@ -10,65 +10,10 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/x509.h"
-#include "model/value.h"
+#include "tests/support/text_rows.h"
 
 #define TEXT_BYTES ((size_t)1 << 20)
 #define NOW_S      1800000000
-
-/* out NULL: refused, and reason is in the message. */
-struct row {
-    const char *in;
-    const char *out;
-    const char *reason;
-};
-
-#define SAME(text)                                                                             \
-    {                                                                                          \
-        text, text, NULL                                                                       \
-    }
-#define BECOMES(in, out)                                                                       \
-    {                                                                                          \
-        in, out, NULL                                                                          \
-    }
-#define REFUSED(in, word)                                                                      \
-    {                                                                                          \
-        in, NULL, word                                                                         \
-    }
-
-static void
-check_row(enum text_type type, const struct row *r)
-{
-    struct buf b;
-    struct error e = {ERR_OK, ""};
-    err_t code;
-
-    buf_init(&b, TEXT_BYTES);
-    code = value_check_text(type, r->in, strlen(r->in), &b, &e);
-    if (r->out != NULL) {
-        if (code != ERR_OK) {
-            print_error("%s \"%s\": %s\n", schema_text_type_names[type], r->in, e.msg);
-        }
-        assert_int_equal(code, ERR_OK);
-        assert_string_equal(buf_str(&b), r->out);
-    } else {
-        if (code == ERR_OK || strstr(e.msg, r->reason) == NULL) {
-            print_error(
-                "%s \"%s\": %u \"%s\"\n", schema_text_type_names[type], r->in, code, e.msg);
-        }
-        assert_int_equal(code, ERR_INVALID);
-        assert_int_equal(e.code, ERR_INVALID);
-        assert_non_null(strstr(e.msg, r->reason));
-    }
-    buf_fini(&b);
-}
-
-#define CHECK(type, ...)                                                                       \
-    do {                                                                                       \
-        static const struct row rows[] = {__VA_ARGS__};                                        \
-        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {                                         \
-            check_row(type, &rows[i]);                                                         \
-        }                                                                                      \
-    } while (0)
 
 #define LABEL63 "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijk"
 #define NAME253                                                                                \
@@ -272,13 +217,13 @@ static void
 no_type_takes_broken_or_control_characters(void **state)
 {
     (void)state;
-    static const struct row rows[] = {
+    static const struct text_row rows[] = {
         REFUSED("\xff", "UTF-8"),         REFUSED("\xc3", "UTF-8"),
         REFUSED("\xed\xa0\x80", "UTF-8"), REFUSED("\xc0\x80", "UTF-8"),
         REFUSED("\x01", "control"),       REFUSED("\x1b", "control"),
         REFUSED("\x7f", "control"),       REFUSED("\xc2\x85", "control"),
     };
-    static const struct row breaks[] = {
+    static const struct text_row breaks[] = {
         REFUSED("/a\n", "line breaks"),
         REFUSED("a\r", "line breaks"),
         REFUSED("\t", "line breaks"),
@@ -287,13 +232,13 @@ no_type_takes_broken_or_control_characters(void **state)
     for (unsigned type = 0; type < TEXT_TYPE_COUNT; type++) {
         struct buf b;
         struct error e;
-        bool pem = type == TT_PEM_CHAIN || type == TT_PEM_KEY;
+        bool pem = type == TT_PEM_CHAIN || type == TT_PEM_CA || type == TT_PEM_KEY;
 
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-            check_row((enum text_type)type, &rows[i]);
+            text_row_check((enum text_type)type, &rows[i]);
         }
         for (size_t i = 0; i < ARRAY_LEN(breaks) && !pem && type != TT_BODY; i++) {
-            check_row((enum text_type)type, &breaks[i]);
+            text_row_check((enum text_type)type, &breaks[i]);
         }
         buf_init(&b, TEXT_BYTES);
         assert_int_equal(
@@ -361,17 +306,17 @@ free_pem(void **state)
 static void
 takes(enum text_type type, const char *in, const char *out)
 {
-    struct row r = {in, out, NULL};
+    struct text_row r = {in, out, NULL};
 
-    check_row(type, &r);
+    text_row_check(type, &r);
 }
 
 static void
 refuses(enum text_type type, const char *in, const char *reason)
 {
-    struct row r = {in, NULL, reason};
+    struct text_row r = {in, NULL, reason};
 
-    check_row(type, &r);
+    text_row_check(type, &r);
 }
 
 /* Lines end in CR LF, and an empty one follows each. */

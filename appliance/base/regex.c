@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/regex.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#define REASON_BYTES 128
+
+err_t
+regex_check(const char *pattern, size_t len, struct error *e)
+{
+    PCRE2_UCHAR reason[REASON_BYTES] = "";
+    PCRE2_SIZE at = 0;
+    int fault = 0;
+    pcre2_code *code =
+        pcre2_compile((PCRE2_SPTR)pattern, len, PCRE2_NO_AUTO_CAPTURE, &fault, &at, NULL);
+
+    if (code != NULL) {
+        /* HAProxy takes no expression that its compiler to machine code does not take. */
+        fault = pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
+        pcre2_code_free(code);
+        if (fault == 0 || fault == PCRE2_ERROR_JIT_BADOPTION) {
+            return ERR_OK;
+        }
+        return error_set(e, ERR_INVALID, "this regular expression is too complex");
+    }
+    (void)pcre2_get_error_message(fault, reason, sizeof reason);
+    return error_set(
+        e, ERR_INVALID, "this is no regular expression: %s at character %zu", (char *)reason,
+        at + 1);
+}
