@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/stats.h"
 
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -304,16 +303,12 @@ stats_forget(struct engine *en)
     atomic_store(&en->stats->stale_ms, clock_mono_ms(&clock_system));
 }
 
-/* True when it gave memory back. */
-static bool
+static void
 drop_old(struct slot *s, int64_t now_ms)
 {
-    bool old = s->stats != NULL && now_ms - s->stats->mono_ms > STATS_KEPT_MS;
-
-    if (old) {
+    if (s->stats != NULL && now_ms - s->stats->mono_ms > STATS_KEPT_MS) {
         slot_empty(s);
     }
-    return old;
 }
 
 void
@@ -321,15 +316,10 @@ stats_forget_old(struct engine *en)
 {
     struct stats_cache *c = en->stats;
     int64_t now_ms = clock_mono_ms(&clock_system);
-    bool large = false;
 
     if (pthread_mutex_trylock(&c->lock) == 0) {
-        large = drop_old(&c->all, now_ms);
-        (void)drop_old(&c->one, now_ms);
+        drop_old(&c->all, now_ms);
+        drop_old(&c->one, now_ms);
         lock_give(&c->lock);
-    }
-    if (large) {
-        /* 20 MB at 9,000 pools, which the allocator would keep for the thread that asked. */
-        (void)malloc_trim(0);
     }
 }

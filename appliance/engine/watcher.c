@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/heap.h"
 #include "engine/apply_job.h"
 #include "engine/operator.h"
 #include "engine/problems_json.h"
@@ -247,6 +248,7 @@ void
 watcher_run(void *ctx)
 {
     struct engine *en = ctx;
+    struct heap_watch heap = {.kept = 0};
 
     while (!engine_stopping(en)) {
         struct timespec deadline = lock_deadline(en->config->tunables->status_round_ms);
@@ -259,6 +261,7 @@ watcher_run(void *ctx)
         }
         operator_follow(en);
         stats_forget_old(en);
+        heap_round(&heap);
         lock_take(&en->lock);
         while (!en->stopping && !en->look_now &&
                lock_wait(&en->changed, &en->lock, &deadline)) {
