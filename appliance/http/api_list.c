@@ -33,14 +33,6 @@ first_after(const struct object *const *items, size_t count, const char *after)
     return low;
 }
 
-static void
-put_object(struct buf *out, const struct object *o, const struct object_refs *refs)
-{
-    json_auto_t *json = object_to_json(o, refs);
-
-    json_canonical(json, out);
-}
-
 /* Name of the last object that was written when there are more, or NULL. */
 static const char *
 put_page(struct request *r, const struct filter *filter, int64_t limit, struct buf *out)
@@ -61,7 +53,7 @@ put_page(struct request *r, const struct filter *filter, int64_t limit, struct b
             return last;
         }
         buf_puts(out, last != NULL ? "," : "");
-        put_object(out, items[i], &refs);
+        object_put_json(items[i], &refs, out);
         last = items[i]->name.s;
         limit--;
     }

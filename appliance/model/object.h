@@ -61,6 +61,8 @@ MUST_USE err_t object_from_canonical(
 /* For the API: references as names, secrets replaced by {"set": true|false}, plus "id" and
  * "kind". New reference to a json_t. */
 json_t *object_to_json(const struct object *o, const struct object_refs *refs);
+/* Appends the bytes that json_canonical makes of it, in a third of the time. */
+void object_put_json(const struct object *o, const struct object_refs *refs, struct buf *out);
 /* A copy with fields set by the product itself (read-only and secret ones): patch is a JSON
  * object in canonical terms (references as ids), merged per RFC 7396. */
 MUST_USE err_t

@@ -6,27 +6,7 @@
 
 #define CANONICAL_FIRST_BYTES 480
 
-/* ---- canonical form ---- */
-
-struct order {
-    uint16_t index[OBJECT_MAX_FIELDS];
-};
-
-/* Fields by name. Tables have a dozen rows: insertion is the fastest. */
-static void
-order_fields(const struct schema_field *fields, uint32_t count, struct order *ret)
-{
-    ASSERT(count <= OBJECT_MAX_FIELDS);
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t at = i;
-
-        while (at > 0 && strcmp(fields[ret->index[at - 1]].name, fields[i].name) > 0) {
-            ret->index[at] = ret->index[at - 1];
-            at--;
-        }
-        ret->index[at] = (uint16_t)i;
-    }
-}
+/* ---- bytes: of the canonical form (refs is NULL) and of that of the API ---- */
 
 /* Texts have passed value_check_text: of the control characters only LF and TAB occur. */
 static void
@@ -61,8 +41,23 @@ put_key(struct buf *out, bool first, const char *name)
     buf_put(out, "\":", 2);
 }
 
+/* What is gone (a replicated delete under a local object) shows its id. */
 static void
-put_scalar(struct buf *out, const struct schema_field *f, const struct value *v)
+put_ref(
+    struct buf *out, const struct schema_field *f, const struct value *v,
+    const struct object_refs *refs)
+{
+    const char *name =
+        refs != NULL ? refs->name_of_id(refs->ctx, f->ref_kind, v->u.text.s) : NULL;
+
+    name = name != NULL ? name : v->u.text.s;
+    put_string(out, name, strlen(name));
+}
+
+static void
+put_scalar(
+    struct buf *out, const struct schema_field *f, const struct value *v,
+    const struct object_refs *refs)
 {
     if (v->is_null) {
         buf_puts(out, "null");
@@ -77,8 +72,8 @@ put_scalar(struct buf *out, const struct schema_field *f, const struct value *v)
         put_string(out, word, strlen(word));
         return;
     }
-    case FT_TEXT:
-    case FT_REF: put_string(out, v->u.text.s, v->u.text.len); return;
+    case FT_TEXT: put_string(out, v->u.text.s, v->u.text.len); return;
+    case FT_REF: put_ref(out, f, v, refs); return;
     case FT_RECORD: break;
     }
     ASSERT(f->type != FT_RECORD); /* records stand in lists */
@@ -109,33 +104,30 @@ is_left_out(const struct schema_field *f, const struct value *v)
 
 static void
 put_record(
-    struct buf *out, const struct schema_field *f, const struct order *order,
-    const struct value *item)
+    struct buf *out, const struct schema_field *f, const struct value *item,
+    const struct object_refs *refs)
 {
     bool first = true;
 
     for (uint32_t i = 0; i < f->field_count; i++) {
-        const struct schema_field *sub = &f->fields[order->index[i]];
-        const struct value *v = &item->u.items[order->index[i]];
+        const struct schema_field *sub = &f->fields[f->sorted[i]];
+        const struct value *v = &item->u.items[f->sorted[i]];
 
-        if (is_left_out(sub, v)) {
+        if (refs == NULL && is_left_out(sub, v)) {
             continue;
         }
         put_key(out, first, sub->name);
-        put_scalar(out, sub, v);
+        put_scalar(out, sub, v, refs);
         first = false;
     }
     buf_puts(out, first ? "{}" : "}");
 }
 
 static void
-put_list(struct buf *out, const struct schema_field *f, const struct value *v)
+put_list(
+    struct buf *out, const struct schema_field *f, const struct value *v,
+    const struct object_refs *refs)
 {
-    struct order order = {{0}};
-
-    if (f->type == FT_RECORD) {
-        order_fields(f->fields, f->field_count, &order);
-    }
     buf_putc(out, '[');
     for (uint32_t i = 0; i < v->count; i++) {
         const struct value *item = &v->u.items[i];
@@ -144,44 +136,90 @@ put_list(struct buf *out, const struct schema_field *f, const struct value *v)
             buf_putc(out, ',');
         }
         if (f->type == FT_RECORD) {
-            put_record(out, f, &order, item);
+            put_record(out, f, item, refs);
         } else {
-            put_scalar(out, f, item);
+            put_scalar(out, f, item, refs);
         }
     }
     buf_putc(out, ']');
+}
+
+static void
+put_field(
+    struct buf *out, const struct schema_field *f, const struct value *v,
+    const struct object_refs *refs)
+{
+    if (f->list) {
+        put_list(out, f, v, refs);
+    } else {
+        put_scalar(out, f, v, refs);
+    }
 }
 
 void
 object_canonical(enum kind kind, const struct value *fields, struct buf *out)
 {
     const struct schema_kind *k = schema_kind(kind);
-    struct order order;
     bool fits = buf_reserve(out, CANONICAL_FIRST_BYTES);
     bool first = true;
 
-    order_fields(k->fields, k->field_count, &order);
     for (uint32_t i = 0; i < k->field_count; i++) {
-        const struct schema_field *f = &k->fields[order.index[i]];
-        const struct value *v = &fields[order.index[i]];
+        const struct schema_field *f = &k->fields[k->sorted[i]];
+        const struct value *v = &fields[k->sorted[i]];
 
         if (is_left_out(f, v)) {
             continue;
         }
         put_key(out, first, f->name);
         first = false;
-        if (f->list) {
-            put_list(out, f, v);
-        } else {
-            put_scalar(out, f, v);
-        }
+        put_field(out, f, v, NULL);
     }
     buf_putc(out, '}');
     /* The limits of the schema bound it. */
     ASSERT(fits && !out->failed);
 }
 
-/* ---- form of the API ---- */
+/* The two members that are no fields, as far as they stand before next (NULL: the rest). */
+static void
+put_own(struct buf *out, const struct object *o, const char *next, size_t *done)
+{
+    const char *const members[][2] = {{"id", o->id}, {"kind", schema_kind(o->kind)->name}};
+
+    while (*done < ARRAY_LEN(members) &&
+           (next == NULL || strcmp(members[*done][0], next) < 0)) {
+        put_key(out, false, members[*done][0]);
+        put_string(out, members[*done][1], strlen(members[*done][1]));
+        (*done)++;
+    }
+}
+
+void
+object_put_json(const struct object *o, const struct object_refs *refs, struct buf *out)
+{
+    const struct schema_kind *k = schema_kind(o->kind);
+    size_t at = out->len;
+    size_t own = 0;
+
+    for (uint32_t i = 0; i < k->field_count; i++) {
+        const struct schema_field *f = &k->fields[k->sorted[i]];
+        const struct value *v = object_value(o, k->sorted[i]);
+
+        put_own(out, o, f->name, &own);
+        put_key(out, false, f->name);
+        if (f->secret) {
+            buf_puts(out, v->u.text.len > 0 ? "{\"set\":true}" : "{\"set\":false}");
+        } else {
+            put_field(out, f, v, refs);
+        }
+    }
+    put_own(out, o, NULL, &own);
+    buf_putc(out, '}');
+    if (!out->failed) {
+        out->data[at] = '{'; /* a comma stands there */
+    }
+}
+
+/* ---- JSON values ---- */
 
 static json_t *
 scalar_to_json(

@@ -48,9 +48,10 @@ struct schema_field {
     enum kind ref_kind;                /* FT_REF */
     const struct schema_field *fields; /* FT_RECORD */
     uint32_t field_count;
-    int when_field;       /* index in the same object of an enum or bool field, or -1 */
-    uint64_t when_values; /* bit set of its values for which this field has meaning */
-    const char *haproxy;  /* HAProxy's keyword, or NULL */
+    const uint16_t *sorted; /* indexes of fields by name */
+    int when_field;         /* index in the same object of an enum or bool field, or -1 */
+    uint64_t when_values;   /* bit set of its values for which this field has meaning */
+    const char *haproxy;    /* HAProxy's keyword, or NULL */
 };
 
 struct schema_kind {
@@ -65,6 +66,7 @@ struct schema_kind {
     bool manage;                       /* who may only edit may not change it */
     const struct schema_field *fields; /* field 0 is always "name" (FT_TEXT) */
     uint32_t field_count;
+    const uint16_t *sorted; /* indexes of fields by name */
     /* The reference by which an object is part of another one (model/belong.h), or -1. */
     int belongs;
 };

@@ -8,6 +8,7 @@
 #include "model/validate_checks.h"
 
 #define POINTER_BYTES 192
+#define REF_FIELDS    16 /* of a kind, at most */
 
 uint32_t
 checks_hash(uint32_t seed, const char *s, size_t len)
@@ -207,32 +208,42 @@ add_field(struct walk *w, const struct value *v)
     }
 }
 
-static void
-walk_kind(struct walk *w, enum kind kind)
-{
-    const struct schema_kind *k = schema_kind(kind);
-    const struct kind_list *list = &w->c->kinds[kind];
-    w->c->first[kind] = xcalloc(list->count + 1, sizeof(uint32_t));
-    for (size_t i = 0; i < list->count; i++) {
-        w->o = list->items[i];
-        w->c->first[kind][i] = (uint32_t)w->count;
-        for (uint32_t f = 0; f < k->field_count; f++) {
-            w->field = &k->fields[f];
-            if (w->field->type == FT_REF || w->field->type == FT_RECORD) {
-                add_field(w, object_value(w->o, f));
-            }
-        }
-    }
-}
-
+/* References in one value, or in each of a list. */
 static uint32_t
-count_refs(const struct schema_field *f, const struct value *v)
+refs_each(const struct schema_field *f)
 {
     uint32_t each = f->type == FT_REF;
     for (uint32_t i = 0; i < f->field_count; i++) {
         each += f->fields[i].type == FT_REF;
     }
-    return f->list ? each * v->count : each;
+    return each;
+}
+
+static void
+walk_kind(struct walk *w, enum kind kind)
+{
+    const struct schema_kind *k = schema_kind(kind);
+    const struct kind_list *list = &w->c->kinds[kind];
+    uint32_t fields[REF_FIELDS]; /* with references */
+    uint32_t field_count = 0;
+    for (uint32_t f = 0; f < k->field_count; f++) {
+        if (refs_each(&k->fields[f]) > 0) {
+            ASSERT(field_count < REF_FIELDS);
+            fields[field_count++] = f;
+        }
+    }
+    if (field_count == 0) {
+        return;
+    }
+    w->c->first[kind] = xcalloc(list->count + 1, sizeof(uint32_t));
+    for (size_t i = 0; i < list->count; i++) {
+        w->o = list->items[i];
+        w->c->first[kind][i] = (uint32_t)w->count;
+        for (uint32_t f = 0; f < field_count; f++) {
+            w->field = &k->fields[fields[f]];
+            add_field(w, object_value(w->o, fields[f]));
+        }
+    }
 }
 
 const uint32_t *
@@ -242,7 +253,10 @@ checks_targets(const struct checks *c, enum kind kind, size_t pos, uint32_t fiel
     const struct object *o = c->kinds[kind].items[pos];
     uint32_t at = c->first[kind][pos];
     for (uint32_t f = 0; f < field; f++) {
-        at += count_refs(&k->fields[f], object_value(o, f));
+        uint32_t each = refs_each(&k->fields[f]);
+        if (each > 0) {
+            at += k->fields[f].list ? each * object_value(o, f)->count : each;
+        }
     }
     return c->targets + at;
 }

@@ -136,6 +136,7 @@ def field_rows(source, prefix, field, fields):
     if field["type"] == "record":
         yield "fields", "fields_" + name
         yield "field_count", str(len(field["fields"]))
+        yield "sorted", "sorted_" + name
     yield "when_field", str(when_field)
     yield "when_values", str(when_values)
     yield "haproxy", c_string(field.get("haproxy"))
@@ -155,7 +156,9 @@ def table(source, prefix, fields):
     for field in fields:
         rows = ["        .%s = %s,\n" % row for row in field_rows(source, prefix, field, fields)]
         out.append("    {\n%s    },\n" % "".join(rows))
-    out.append("};\n\n")
+    order = sorted(range(len(fields)), key=lambda i: fields[i]["name"])
+    out.append("};\n\nstatic const uint16_t sorted_%s[] = {%s};\n\n" %
+               (prefix, ", ".join(map(str, order))))
     return "".join(out)
 
 
@@ -179,6 +182,7 @@ def kind_rows(kind):
     yield "belongs", str(belongs_of(kind))
     yield "fields", "fields_" + kind["kind"]
     yield "field_count", str(len(kind["fields"]))
+    yield "sorted", "sorted_" + kind["kind"]
 
 
 def text_array(name, text):

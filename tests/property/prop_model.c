@@ -93,8 +93,15 @@ static void
 check_form_of_the_api(struct world *w, const struct object *o)
 {
     json_auto_t *body = object_to_json(o, &w->refs);
+    struct buf CLEANUP(buf_fini) bytes;
+    struct buf CLEANUP(buf_fini) same;
 
     parses_to(w, body, o);
+    buf_init(&bytes, TEXT_BYTES);
+    buf_init(&same, TEXT_BYTES);
+    object_put_json(o, &w->refs, &bytes);
+    json_canonical(body, &same);
+    HOLDS(strcmp(buf_str(&bytes), buf_str(&same)) == 0);
 }
 
 static void
