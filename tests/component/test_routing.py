@@ -121,11 +121,11 @@ class Proxy(unittest.TestCase):
                              PLACEHOLDER).stdout.strip()
         cls.config = cls.files / "haproxy.cfg"
         (cls.lab.dir / "server-state").write_text("1\n")
-        checked = lab.run("/usr/sbin/haproxy", "-c", "-f", cls.config, check=False)
+        checked = lab.run(lab.HAPROXY, "-c", "-f", cls.config, check=False)
         if checked.returncode != 0:
             raise AssertionError(checked.stderr)
         cls.checked = checked.stderr
-        cls.haproxy = cls.lab.start("/usr/sbin/haproxy", "-db", "-f", cls.config)
+        cls.haproxy = cls.lab.start(lab.HAPROXY, "-db", "-f", cls.config)
         lab.wait_for(lambda: " 200 " in cls.probe(), "HAProxy")
 
     @classmethod

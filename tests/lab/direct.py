@@ -9,7 +9,7 @@ import socket
 import subprocess
 import threading
 
-from lab import BUILD, Lab, is_alive, wait_for
+from lab import BUILD, HAPROXY, Lab, is_alive, wait_for
 
 UID = 64123  # of lockstepd; nobody else has it
 GROUP = "nogroup"
@@ -68,7 +68,8 @@ class Direct:
     def start(self, *options, wait=True):
         self.process = self.lab.start(
             BUILD / "lockstep-run", "--state-dir", self.state, "--run-dir", self.run_dir,
-            "--user", UID, "--group", GROUP, "--tunables", self.tunables, "--no-lockstepd",
+            "--user", UID, "--group", GROUP, "--tunables", self.tunables, "--haproxy", HAPROXY,
+            "--no-lockstepd",
             *options, ns=self.ns, log=self.log)
         if wait:
             wait_for(lambda: self.helper(verb="status")["ok"], "the helper answers")

@@ -12,6 +12,8 @@ import tempfile
 import time
 
 BUILD = pathlib.Path(os.environ["LOCKSTEP_BUILD"])
+# packaging/test --long runs the scenarios with a second version.
+HAPROXY = os.environ.get("LOCKSTEP_HAPROXY", "/usr/sbin/haproxy")
 DEADLINE_S = 20.0
 CLONE_NEWNET = 0x40000000
 PR_SET_CHILD_SUBREAPER = 36

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 
 from api import Api
-from lab import descendants, end_descendants, is_alive, wait_for
+from lab import HAPROXY, descendants, end_descendants, is_alive, wait_for
 
 BUILD = os.environ["LOCKSTEP_BUILD"]
 SOURCE = os.environ["LOCKSTEP_SOURCE"]
@@ -83,6 +83,7 @@ class Node:
     def command(self):
         command = [os.path.join(BUILD, "lockstep-run"), "--state-dir", self.state,
                    "--run-dir", self.run_dir, "--user", str(UID), "--libexec", BUILD,
+                   "--haproxy", HAPROXY,
                    "--node-name", self.name, "--listen", "127.0.0.1:8443",
                    "--tunables", os.path.join(self.root, "tunables.json")]
         if self.crash_path:

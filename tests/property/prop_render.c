@@ -229,16 +229,22 @@ without_names(const struct snapshot *s)
 static void
 check(const struct rendered *r)
 {
+    const char *haproxy[OBJECTS_FILE_CHECKERS];
+    size_t count = objects_file_checkers(haproxy);
     char dir[] = "/tmp/prop_render.XXXXXX";
     struct buf CLEANUP(buf_fini) out;
+    err_t err;
     struct error e = {0};
     char *config = NULL;
 
     buf_init(&out, OUT_MAX_BYTES);
     assert_non_null(mkdtemp(dir));
     assert_true(asprintf(&config, "%s/haproxy.cfg", dir) > 0);
-    if (objects_file_write(r, dir, &e) != ERR_OK ||
-        objects_file_check(config, &out, &e) != ERR_OK) {
+    err = objects_file_write(r, dir, &e);
+    for (size_t i = 0; i < count && err == ERR_OK; i++) {
+        err = objects_file_check(haproxy[i], config, &out, &e);
+    }
+    if (err != ERR_OK) {
         print_error(
             "seed %llu: %s\n%s\n%s", (unsigned long long)seed, e.msg, buf_str(&out),
             buf_str(&rendered_find(r, "haproxy.cfg")->bytes));
