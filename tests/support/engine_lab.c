@@ -61,8 +61,14 @@ prepare(struct engine_lab *l)
 void
 engine_lab_init(struct engine_lab *l)
 {
+    engine_lab_init_in(l, FAKE_FOLDER);
+}
+
+void
+engine_lab_init_in(struct engine_lab *l, const char *folder)
+{
     *l = (struct engine_lab){.en = NULL};
-    fake_init(&l->fake);
+    fake_init(&l->fake, folder);
     fake_start(&l->fake);
     prepare(l);
 }
@@ -110,9 +116,15 @@ engine_lab_fini(struct engine_lab *l)
 struct engine_lab *
 engine_lab_new(void)
 {
+    return engine_lab_new_in(FAKE_FOLDER);
+}
+
+struct engine_lab *
+engine_lab_new_in(const char *folder)
+{
     struct engine_lab *l = xcalloc(1, sizeof *l);
 
-    engine_lab_init(l);
+    engine_lab_init_in(l, folder);
     return l;
 }
 

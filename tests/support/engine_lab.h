@@ -37,6 +37,7 @@ struct engine_lab {
 
 /* Makes folder and fake; both are started. */
 void engine_lab_init(struct engine_lab *l);
+void engine_lab_init_in(struct engine_lab *l, const char *folder);
 /* In another process: on the folder of a lab whose fake runs there. */
 void engine_lab_join(struct engine_lab *l, const char *dir);
 void engine_lab_open(struct engine_lab *l);
@@ -47,6 +48,7 @@ void engine_lab_fini(struct engine_lab *l); /* closes, too */
 
 /* The same on the heap: initialised, not opened; and finished and freed. */
 struct engine_lab *engine_lab_new(void);
+struct engine_lab *engine_lab_new_in(const char *folder);
 void engine_lab_delete(struct engine_lab *l);
 
 /* Waits until fn(l) is true; asked after each event, and now and then. */

@@ -498,11 +498,12 @@ make_dir(const char *path)
 }
 
 void
-fake_init(struct fake_node *f)
+fake_init(struct fake_node *f, const char *folder)
 {
-    char top[] = "/dev/shm/lockstep-engine-XXXXXX";
+    char top[FAKE_PATH_BYTES];
     char generation[FAKE_PATH_BYTES];
 
+    make_path(top, folder, "/lockstep-engine-XXXXXX");
     *f = (struct fake_node){.facts.pid = 100, .down = true};
     ASSERT(mkdtemp(top) != NULL);
     fake_paths(f, top);

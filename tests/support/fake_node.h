@@ -54,7 +54,8 @@ struct fake_node {
     struct fake_facts facts;
 };
 
-void fake_init(struct fake_node *f);
+#define FAKE_FOLDER "/dev/shm" /* in memory: no slow syncs */
+void fake_init(struct fake_node *f, const char *folder);
 /* Only the names of the folders below dir. */
 void fake_paths(struct fake_node *f, const char *dir);
 void fake_start(struct fake_node *f);

@@ -80,11 +80,17 @@ find_cookie_name(struct http_lab *l)
 struct http_lab *
 http_lab_new(void (*tune)(struct tunables *t))
 {
+    return http_lab_new_in(FAKE_FOLDER, tune);
+}
+
+struct http_lab *
+http_lab_new_in(const char *folder, void (*tune)(struct tunables *t))
+{
     struct http_lab *l = xcalloc(1, sizeof *l);
     struct http_config config = {.address = "127.0.0.1"};
     struct error e;
 
-    l->engine = engine_lab_new();
+    l->engine = engine_lab_new_in(folder);
     if (tune != NULL) {
         tune(&l->engine->tunables);
     }

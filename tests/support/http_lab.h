@@ -32,6 +32,7 @@ struct http_lab {
 
 /* With an administrator and a key. tune (may be NULL) changes the time constants. */
 struct http_lab *http_lab_new(void (*tune)(struct tunables *t));
+struct http_lab *http_lab_new_in(const char *folder, void (*tune)(struct tunables *t));
 void http_lab_delete(struct http_lab *l);
 void http_lab_close_server(struct http_lab *l);
 
