@@ -100,7 +100,7 @@ class RoundTrip(Case):
                 continue
             value = value[0] if field.get("list") else value
             text = str(value).lower() if isinstance(value, bool) else str(value)
-            if len(text) > 300:  # a request line has its limit
+            if len(text) > 300 or "\n" in text:  # what a request line does not take
                 continue
             found = self.api.get("%s?limit=1000&%s=%s" % (
                 self.shapes.path(kind), field["name"], quote(text)))["items"]
@@ -151,7 +151,8 @@ class Hostile(Case):
             self.assertIn(answer.status, (200, 400, 409, 422), (field["name"], value))
             if answer.status == 200:
                 tag = answer.headers["ETag"]
-                self.assertNotRegex(value, "[\r\n\t\0]", field["name"])
+                if field.get("text_type") != "body":
+                    self.assertNotRegex(value, "[\r\n\t\0]", field["name"])
                 taken.append(sent)
                 if field["name"] == "name" and not KINDS[kind]["singleton"]:
                     path = self.shapes.path(kind, answer.json["name"])

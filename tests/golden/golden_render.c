@@ -119,13 +119,17 @@ objects_give_the_files_of_their_folder(void **state)
 static void
 check(struct golden *g)
 {
+    const char *haproxy[OBJECTS_FILE_CHECKERS];
+    size_t count = objects_file_checkers(haproxy);
     char *path = golden_path(g->folder, "haproxy.cfg");
     struct buf CLEANUP(buf_fini) out;
     struct error e = {0};
 
     buf_init(&out, GOLDEN_FILE_MAX_BYTES);
-    if (objects_file_check(path, &out, &e) != ERR_OK) {
-        fail_msg("%s: %s\n%s", g->folder, e.msg, buf_str(&out));
+    for (size_t i = 0; i < count; i++) {
+        if (objects_file_check(haproxy[i], path, &out, &e) != ERR_OK) {
+            fail_msg("%s: %s\n%s", g->folder, e.msg, buf_str(&out));
+        }
     }
     free(path);
 }

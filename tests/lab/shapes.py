@@ -22,10 +22,16 @@ HINTS = {
     ("rule", "header"): lambda n: "X-Shape",
     ("rule", "value"): lambda n: "v%d" % n,
     ("rule", "service"): None,  # what is referred to
-    ("vip_group", "addresses"): lambda n: ["198.51.100.%d/32" % (1 + n % 250)],
+    ("vip_group", "addresses"): lambda n: ["198.%d.%d.1/32" % (18 + n // 250 % 2, n % 250)],
 }
 # What has to change together with a field.
-TOGETHER = {("rule", "listener"): {"service": None}}
+TOGETHER = {
+    ("rule", "listener"): {"service": None},
+    ("listener", "trusted_proxies"): {"mode": "http"},
+    ("monitor", "body_match"): {"expect_body": "ready"},
+    ("pool", "tls"): {"verifyhost": "app.example.test"},
+    ("pool", "sni"): {"sni_name": "app.example.test"},
+}
 
 
 def is_part(kind):
@@ -110,7 +116,7 @@ class Shapes:
                  "enum": lambda: [v for v in field["values"] if v != field.get("default")],
                  "int": lambda: [*field.get("examples", ()), field["min"], field["max"],
                                  min(field["min"] + 1, field["max"])]}
-        if field.get("text_type") in ("pem_chain", "pem_key"):
+        if field.get("text_type") in ("pem_chain", "pem_ca", "pem_key"):
             found = [self.pair[field["text_type"] == "pem_key"]]
         elif field["type"] in ("ref", "record"):
             found = [self.element(kind, field)]
