@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules in the order in which HAProxy evaluates them: those of the listener, then service by
  * service what guards it and its rules. */
+#include "render/backend.h"
 #include "render/quote.h"
 #include "render/rule.h"
 
@@ -437,7 +438,7 @@ haproxy_rate_write(struct writer *w)
         writer_end(w, F_SERVICE_RATE_LIMIT);
         PUT(w->out, "    stick-table type ipv6 size " RATE_TABLE_SIZE " expire ");
         writer_put_int(w->out, fields_int(s->object, F_SERVICE_RATE_LIMIT_PERIOD_S));
-        PUT(w->out, "s store http_req_rate(");
+        PUT(w->out, "s peers " BACKEND_PEERS " store http_req_rate(");
         writer_put_int(w->out, fields_int(s->object, F_SERVICE_RATE_LIMIT_PERIOD_S));
         PUT(w->out, "s)");
         writer_end(w, F_SERVICE_RATE_LIMIT_PERIOD_S);

@@ -263,6 +263,7 @@ make_route(struct layout *p, const struct layout_pair *pair)
         add_https_port(p, s->https_port);
     } else if (enabled) {
         s->served = true;
+        p->tables_used = p->tables_used || fields_differ(s->object, F_SERVICE_RATE_LIMIT);
         l->guarded = l->guarded || s->guarded;
     }
     if (enabled && !http && l->tcp_service != NULL) {

@@ -70,7 +70,7 @@ struct layout {
     size_t listed_cap, found_cap;
     bool placeholder_used;
     bool names_resolved; /* a rendered server has a DNS name */
-    bool tables_used;    /* a pool that is on has a stick table */
+    bool tables_used;    /* a pool or a limit of rate has a stick table */
     bool ca_used;        /* a rendered pool brings its own authorities */
     bool clients_used;   /* a rendered pool shows a certificate to its servers */
 };

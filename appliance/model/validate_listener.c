@@ -99,6 +99,20 @@ validate_peers_port(const struct snapshot *local)
 }
 
 static bool
+has_limits(const struct snapshot *shared)
+{
+    const struct object *const *services;
+    size_t count = snapshot_kind(shared, K_SERVICE, &services);
+    for (size_t i = 0; i < count; i++) {
+        if (object_bool(services[i], F_SERVICE_ENABLED) &&
+            object_int(services[i], F_SERVICE_RATE_LIMIT) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool
 has_tables(const struct snapshot *shared)
 {
     const struct object *const *pools;
@@ -129,7 +143,7 @@ validate_binds(const struct snapshot_pair *pair, struct bind **ret)
         binds[i].vip = vip_holds(
             pair->shared, (struct text){binds[i].address, (uint32_t)strlen(binds[i].address)});
     }
-    if (pair->local != NULL && has_tables(pair->shared)) {
+    if (pair->local != NULL && (has_tables(pair->shared) || has_limits(pair->shared))) {
         binds[used++] = (struct bind){
             .address = "127.0.0.1",
             .port = validate_peers_port(pair->local),

@@ -175,6 +175,21 @@ class Sticky(Case):
             wait_for(lambda: "used:%d" % len(visitors) in self.table(), "the table is there", 5)
             self.assertEqual({v: get("source.test", v).server for v in visitors}, before)
 
+    def test_a_limit_of_rate_counts_on_over_a_reload(self):
+        self.api.create("services", name="limited", listeners=["http"], pool="other",
+                        hosts=["limited.test"], rate_limit=3, rate_limit_period_s=60)
+        self.apply()
+        visits = [get("limited.test", "127.0.1.9").status for _ in range(4)]
+        self.assertEqual(visits, [200, 200, 200, 429])
+        self.wait_learned()
+        self.api.patch("/api/v1/pools/other", retries=5)
+        self.apply()
+        wait_for(lambda: "used:1" in self.node.admin_socket("show table lockstep.rate.limited"),
+                 "the table is there", 5)
+        self.assertEqual(get("limited.test", "127.0.1.9").status, 429)
+        self.api.delete("/api/v1/services/limited")
+        self.apply()
+
     def table(self):
         return self.node.admin_socket("show table source")
 
