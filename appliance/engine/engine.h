@@ -93,8 +93,9 @@ struct engine_servers {
 };
 
 struct engine_status {
-    bool started; /* first reconcile ended well: head rendered and running */
-    enum fact up; /* admin socket answers */
+    bool started;        /* first reconcile ended well: head rendered and running */
+    enum fact up;        /* admin socket answers */
+    char up_detail[128]; /* why it does not */
     char haproxy_version[32];
     int64_t haproxy_pid, uptime_s, connections, max_connections;
     bool running_known;      /* the digest that the worker reports is one of ours */

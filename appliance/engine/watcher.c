@@ -5,7 +5,9 @@
 
 #include "base/arena.h"
 #include "base/heap.h"
+#include "base/log.h"
 #include "engine/apply_job.h"
+#include "engine/facts.h"
 #include "engine/operator.h"
 #include "engine/problems_json.h"
 #include "engine/stats.h"
@@ -77,11 +79,13 @@ look_at_worker(struct engine *en, struct engine_status *s, struct haproxy_info *
     s->seen_at_ms = clock_wall_ms(en->config->clock);
     if (admin_info(en->admin_socket, en->config->tunables->socket_ms, info, &error) != ERR_OK) {
         s->up = FACT_NO;
+        foreign_text_copy(s->up_detail, sizeof s->up_detail, error.msg);
         s->running_digest[0] = '\0';
         s->haproxy_pid = s->uptime_s = s->connections = s->max_connections = 0;
         return;
     }
     s->up = FACT_YES;
+    s->up_detail[0] = '\0';
     foreign_text_copy(s->haproxy_version, sizeof s->haproxy_version, info->version);
     s->haproxy_pid = info->pid;
     s->uptime_s = info->uptime_s;
@@ -119,59 +123,6 @@ look_at_old_workers(struct engine *en, struct engine_status *s)
 
 /* ---- the record ---- */
 
-static const char *
-fact_name(enum fact fact)
-{
-    static const char *const names[] = {
-        [FACT_UNKNOWN] = "unknown", [FACT_YES] = "yes", [FACT_NO] = "no"};
-
-    return names[fact];
-}
-
-static json_t *
-text_or_null(const char *s)
-{
-    return s[0] != '\0' ? json_foreign_text(s) : json_null();
-}
-
-static json_t *
-number_or_null(bool known, int64_t n)
-{
-    return known ? json_integer(n) : json_null();
-}
-
-static json_t *
-running_json(const struct engine_status *s)
-{
-    char commit[SHA256_HEX + 1];
-
-    hash_hex(&s->running_commit, commit);
-    return json_pack(
-        "{s:b, s:o, s:o, s:o, s:o}", "known", s->running_known ? 1 : 0, "digest",
-        text_or_null(s->running_digest), "commit",
-        s->running_known ? json_string(commit) : json_null(), "rev",
-        number_or_null(s->running_known, s->running_rev), "local_rev",
-        number_or_null(s->running_known, s->running_local_rev));
-}
-
-static json_t *
-status_json(const struct engine_status *s)
-{
-    bool up = s->up == FACT_YES;
-
-    return json_pack(
-        "{s:{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:o}, s:o, s:{s:s, s:o, s:o}, "
-        "s:b, s:o}",
-        "haproxy", "up", fact_name(s->up), "version", text_or_null(s->haproxy_version), "pid",
-        number_or_null(up, s->haproxy_pid), "uptime_s", number_or_null(up, s->uptime_s),
-        "connections", number_or_null(up, s->connections), "max_connections",
-        number_or_null(up, s->max_connections), "old_workers", (json_int_t)s->old_workers,
-        "seen_at", json_time(s->seen_at_ms), "running", running_json(s), "serving", "state",
-        fact_name(s->serving), "detail", text_or_null(s->serving_detail), "at",
-        json_time(s->serving_at_ms), "started", s->started ? 1 : 0, "reason",
-        text_or_null(s->reason));
-}
-
 /* Times and counters that always move are no facts. */
 static bool
 same_facts(const struct engine_status *a, const struct engine_status *b)
@@ -183,6 +134,7 @@ same_facts(const struct engine_status *a, const struct engine_status *b)
            hash_equal(&a->running_commit, &b->running_commit) &&
            strcmp(a->haproxy_version, b->haproxy_version) == 0 &&
            strcmp(a->running_digest, b->running_digest) == 0 &&
+           strcmp(a->up_detail, b->up_detail) == 0 &&
            strcmp(a->serving_detail, b->serving_detail) == 0 &&
            strcmp(a->reason, b->reason) == 0;
 }
@@ -201,6 +153,7 @@ watcher_look(struct engine *en)
 {
     struct haproxy_info info;
     struct engine_status s;
+    bool was_up;
     bool same;
 
     lock_take(&en->look_lock);
@@ -214,12 +167,16 @@ watcher_look(struct engine *en)
     s.started = en->status.started;
     memcpy(s.reason, en->status.reason, sizeof s.reason);
     s.servers = en->status.servers;
+    was_up = en->told.up == FACT_YES;
     same = same_facts(&en->told, &s);
     en->status = s;
     en->told = s;
     lock_give(&en->lock);
+    if (s.up == FACT_NO && was_up) {
+        log_warning("HAProxy's admin socket: %s", s.up_detail);
+    }
     if (!same) {
-        events_publish(en->events, "status", status_json(&s));
+        events_publish(en->events, "status", facts_json(&s));
     }
     lock_give(&en->look_lock);
 }

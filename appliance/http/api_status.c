@@ -4,6 +4,7 @@
 
 #include "base/lock.h"
 #include "engine/edit.h"
+#include "engine/facts.h"
 #include "http/api.h"
 #include "http/reply.h"
 #include "routes_gen.h"
@@ -57,46 +58,6 @@ http_ready_get(struct request *r)
     reply_word(r, yes, yes ? "ready\n" : "starting\n");
 }
 
-static const char *
-fact_name(enum fact f)
-{
-    static const char *const names[] = {
-        [FACT_UNKNOWN] = "unknown", [FACT_YES] = "yes", [FACT_NO] = "no"};
-
-    return names[f];
-}
-
-static json_t *
-number_if(bool known, int64_t n)
-{
-    return known ? json_integer((json_int_t)n) : json_null();
-}
-
-static json_t *
-haproxy_json(const struct engine_status *s)
-{
-    bool up = s->up == FACT_YES;
-
-    return json_pack(
-        "{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "up", fact_name(s->up), "version",
-        api_text_or_null(s->haproxy_version), "pid", number_if(up, s->haproxy_pid), "uptime_s",
-        number_if(up, s->uptime_s), "connections", number_if(up, s->connections),
-        "max_connections", number_if(up, s->max_connections), "old_workers",
-        (json_int_t)s->old_workers, "seen_at", api_time(s->seen_at_ms));
-}
-
-static json_t *
-running_json(const struct engine_status *s)
-{
-    bool known = s->running_known;
-
-    return json_pack(
-        "{s:b, s:o, s:o, s:o, s:o}", "known", known, "digest",
-        api_text_or_null(s->running_digest), "commit",
-        known ? api_hash(&s->running_commit) : json_null(), "rev",
-        number_if(known, s->running_rev), "local_rev", number_if(known, s->running_local_rev));
-}
-
 /* Old counts are none. */
 static json_t *
 servers_json(const struct engine_servers *s, int64_t now_ms)
@@ -125,19 +86,17 @@ static void
 make_status(struct request *r, const struct engine_status *s)
 {
     const struct view *v = request_view(r);
+    json_t *rest = json_pack(
+        "{s:s, s:s, s:i, s:o, s:I, s:o, s:o, s:o}", "node", api_node_name(v), "release",
+        LOCKSTEP_VERSION, "schema_version", SCHEMA_VERSION, "head", commit_to_json(&v->head),
+        "local_rev", (json_int_t)v->local_rev, "draft", draft_json(v), "servers",
+        servers_json(&s->servers, clock_wall_ms(&clock_system)), "confirm",
+        engine_waiting_json(&s->waiting));
+    json_t *all = facts_json(s);
 
-    reply_json(
-        r, 200,
-        json_pack(
-            "{s:s, s:s, s:i, s:o, s:I, s:o, s:o, s:o, s:o, s:{s:s, s:o, s:o}, s:b, s:o, s:o}",
-            "node", api_node_name(v), "release", LOCKSTEP_VERSION, "schema_version",
-            SCHEMA_VERSION, "head", commit_to_json(&v->head), "local_rev",
-            (json_int_t)v->local_rev, "draft", draft_json(v), "haproxy", haproxy_json(s),
-            "running", running_json(s), "servers",
-            servers_json(&s->servers, clock_wall_ms(&clock_system)), "serving", "state",
-            fact_name(s->serving), "detail", api_text_or_null(s->serving_detail), "at",
-            api_time(s->serving_at_ms), "started", s->started, "reason",
-            api_text_or_null(s->reason), "confirm", engine_waiting_json(&s->waiting)));
+    (void)json_object_update(all, rest);
+    json_decref(rest);
+    reply_json(r, 200, all);
 }
 
 static bool
@@ -166,6 +125,7 @@ same_status(const struct engine_status *a, const struct engine_status *b)
            hash_equal(&a->running_commit, &b->running_commit) &&
            strcmp(a->haproxy_version, b->haproxy_version) == 0 &&
            strcmp(a->running_digest, b->running_digest) == 0 &&
+           strcmp(a->up_detail, b->up_detail) == 0 &&
            strcmp(a->serving_detail, b->serving_detail) == 0 &&
            strcmp(a->reason, b->reason) == 0;
 }
