@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/regex.h"
 #include "model/validate_checks.h"
 
 #define POINTER_BYTES     32
@@ -49,6 +50,24 @@ is_method(struct text value)
     return good;
 }
 
+/* HAProxy would refuse the whole configuration. */
+static void
+check_regex(const struct checks *c, const struct object *o)
+{
+    const struct value *values = object_value(o, F_CONDITION_VALUES);
+    for (uint32_t i = 0; i < values->count; i++) {
+        struct text value = values->u.items[i].u.text;
+        char pointer[POINTER_BYTES];
+        struct error e;
+        if (regex_check(value.s, value.len, &e) != ERR_OK) {
+            (void)snprintf(pointer, sizeof(pointer), "/values/%u", i);
+            const struct problem where = checks_at(o, pointer);
+            problems_add(
+                c->p, SEVERITY_ERROR, "regex", &where, "Correct this pattern: %s.", e.msg);
+        }
+    }
+}
+
 static void
 check_values(const struct checks *c, const struct object *o)
 {
@@ -93,6 +112,9 @@ check_condition(const struct checks *c, const struct object *o)
             "Give at least one value: without any the condition would never be true.");
     }
     check_values(c, o);
+    if (compares(type) && object_int(o, F_CONDITION_MATCH) == V_CONDITION_MATCH_REGEX) {
+        check_regex(c, o);
+    }
 }
 
 void

@@ -116,6 +116,11 @@ static const struct row rows[] = {
      "{'kind': 'condition', 'name': 'e', 'type': 'host', 'match': 'present'},"
      "{'kind': 'condition', 'name': 'f', 'type': 'src', 'match': 'present'}",
      "required required", "c", "/values", "never be true"},
+    {"a condition with a pattern that HAProxy cannot use",
+     ",{'kind': 'condition', 'name': 'c', 'type': 'path', 'match': 'regex',"
+     " 'values': ['^/a', '(']},"
+     "{'kind': 'condition', 'name': 'd', 'type': 'path', 'match': 'prefix', 'values': ['/(']}",
+     "regex", "c", "/values/0", "Correct this pattern"},
     {"conditions without a key",
      ",{'kind': 'condition', 'name': 'c', 'type': 'cookie', 'match': 'present'}", "required",
      "c", "/key", "cookie"},
