@@ -142,6 +142,31 @@ canonical_bytes_must_be_exact(void **state)
 }
 
 static void
+fields_that_came_later_stand_in_the_bytes_when_they_say_something(void **state)
+{
+    struct object_lab *w = *state;
+    struct object *plain = lab_parse(w, K_POOL, "{'name':'a'}");
+    struct object *sticky = lab_parse(w, K_POOL, "{'name':'a','stick':'source'}");
+    struct object *again = NULL;
+
+    assert_null(strstr(plain->canonical, "stick"));
+    assert_non_null(strstr(sticky->canonical, "\"stick\":\"source\""));
+    assert_null(strstr(sticky->canonical, "cookie_name"));
+    assert_int_equal(
+        object_from_canonical(
+            K_POOL, LAB_ID, sticky->canonical, sticky->canonical_len, &again, NULL),
+        ERR_OK);
+    assert_true(hash_equal(&again->objhash, &sticky->objhash));
+    object_unref(again);
+    object_unref(sticky);
+    object_unref(plain);
+    corrupt(
+        K_SERVER, SERVER_ID,
+        "{\"address\":\"a\",\"maxconn\":0,\"maxqueue\":0,\"name\":\"n\",\"port\":1}",
+        "not the canonical form");
+}
+
+static void
 canonical_references_are_ids(void **state)
 {
     struct object_lab *w = *state;
@@ -378,6 +403,7 @@ main(void)
         T(singleton_keeps_its_name_where_it_is_read_only),
         T(knows_which_fields_differ),
         T(canonical_bytes_must_be_exact),
+        T(fields_that_came_later_stand_in_the_bytes_when_they_say_something),
         T(canonical_references_are_ids),
         T(certificates_have_their_pem_in_the_canonical_form),
         T(patches_by_the_product_are_checked),
