@@ -409,6 +409,26 @@ play_helper(void *ctx)
 
 /* ---- HAProxy ---- */
 
+/* "set ..." */
+static void
+change(struct fake_node *f, const char *command, struct buf *answer)
+{
+    static const char digest[] = "set map " RUNNING_MAP " " RUNNING_KEY " ";
+    const char *value = command + sizeof digest - 1;
+
+    if (strncmp(command, digest, sizeof digest - 1) == 0) {
+        (void)snprintf(
+            f->facts.running, sizeof f->facts.running, "%.*s", (int)strcspn(value, "\n"),
+            value);
+        buf_putc(answer, '\n');
+    } else if (fails(f, FAKE_SOCKET)) {
+        buf_puts(answer, "No such server.\n\n");
+    } else {
+        f->facts.changes++;
+        buf_putc(answer, '\n');
+    }
+}
+
 static void
 answer_admin(struct fake_node *f, int fd)
 {
@@ -419,7 +439,9 @@ answer_admin(struct fake_node *f, int fd)
     buf_init(&answer, REQUEST_BYTES);
     receive(fd, "\n", &text);
     take(f);
-    if (!f->down) {
+    if (!f->down && strncmp(buf_str(&text), "set ", 4) == 0) {
+        change(f, buf_str(&text), &answer);
+    } else if (!f->down) {
         buf_printf(
             &answer,
             "Name: HAProxy\nVersion: 2.6.12-1\nPid: %d\nUptime_sec: 5\nMaxconn: 4000\n"

@@ -20,6 +20,7 @@ enum fake_fault {
     FAKE_BIND,    /* every address is in use by nginx */
     FAKE_INSTALL, /* refused by the helper */
     FAKE_LOAD,    /* HAProxy does not take the new files */
+    FAKE_SOCKET,  /* no change by the admin socket */
     FAKE_SETTLE,
     FAKE_STATUS,
     FAKE_SERVE, /* listeners accept and close */
@@ -32,6 +33,7 @@ struct fake_facts {
     char current_digest[17]; /* of the files of current */
     char running[17];        /* of those that HAProxy loaded */
     int stages, bind_tests, installs, reloads, settles;
+    int changes; /* by the admin socket, without those of the digest */
     int pid;
 };
 

@@ -112,6 +112,97 @@ equal_files_are_not_loaded_again(void **state)
     assert_int_equal(s.running_rev, 2);
 }
 
+/* A pool with one server of this weight. */
+static json_t *
+apply_weight(struct engine_lab *l, const char *op, int weight)
+{
+    char ops[512];
+
+    (void)snprintf(
+        ops, sizeof ops,
+        "[%s{'op': '%s', 'kind': 'pool', 'name': 'app', 'body': {'name': 'app', 'members': "
+        "[{'server': 'web1', 'weight': %d}]}}]",
+        strcmp(op, "create") == 0 ? LAB_SERVER("web1") ", " : "", op, weight);
+    engine_lab_must(l, ops);
+    return engine_lab_applied(l);
+}
+
+static const char *
+note_of(const json_t *task)
+{
+    static char text[8192];
+    char *all = json_dumps(task, 0);
+
+    (void)snprintf(text, sizeof text, "%s", all);
+    free(all);
+    return text;
+}
+
+static void
+a_weight_is_changed_by_the_admin_socket(void **state)
+{
+    struct engine_lab *l = *state;
+    struct fake_facts before;
+    struct fake_facts after;
+    json_t *task;
+
+    json_decref(apply_weight(l, "create", 5));
+    before = fake_look(&l->fake);
+    task = apply_weight(l, "merge", 6);
+    engine_lab_ended(task, "ok", "load", "ok");
+    assert_non_null(strstr(note_of(task), "1 change by the admin socket"));
+    json_decref(task);
+    after = fake_look(&l->fake);
+    assert_int_equal(after.reloads, before.reloads);
+    assert_int_equal(after.changes, before.changes + 1);
+    assert_int_equal(after.pid, before.pid);
+    assert_string_equal(after.running, after.current_digest);
+    assert_int_equal(after.good, after.current);
+}
+
+static void
+what_the_admin_socket_refuses_is_reloaded(void **state)
+{
+    struct engine_lab *l = *state;
+    struct fake_facts before;
+    struct fake_facts after;
+    json_t *task;
+
+    json_decref(apply_weight(l, "create", 5));
+    before = fake_look(&l->fake);
+    fake_fail(&l->fake, FAKE_SOCKET, 1);
+    task = apply_weight(l, "merge", 6);
+    engine_lab_ended(task, "ok", "load", "ok");
+    assert_non_null(strstr(note_of(task), "reload: the admin socket failed, weight: "));
+    assert_non_null(strstr(note_of(task), "No such server."));
+    json_decref(task);
+    after = fake_look(&l->fake);
+    assert_int_equal(after.reloads, before.reloads + 1);
+    assert_string_equal(after.running, after.current_digest);
+}
+
+/* Half changed and not reloaded either: the former revision is loaded, not assumed. */
+static void
+the_way_back_from_a_half_made_change_is_a_reload(void **state)
+{
+    struct engine_lab *l = *state;
+    struct fake_facts before;
+    struct fake_facts after;
+    json_t *task;
+
+    json_decref(apply_weight(l, "create", 5));
+    before = fake_look(&l->fake);
+    fake_fail(&l->fake, FAKE_SOCKET, 1);
+    fake_fail(&l->fake, FAKE_LOAD, 1);
+    task = apply_weight(l, "merge", 6);
+    engine_lab_ended(task, "failed", "back_load", "ok");
+    json_decref(task);
+    after = fake_look(&l->fake);
+    assert_int_equal(after.reloads, before.reloads + 2);
+    assert_string_equal(after.running, before.running);
+    assert_int_equal(after.current, before.current);
+}
+
 static void
 warnings_of_the_checker_are_kept(void **state)
 {
@@ -350,6 +441,9 @@ main(void)
         WITH(what_was_staged_is_removed),
         WITH(an_empty_draft_is_nothing_to_apply),
         WITH(equal_files_are_not_loaded_again),
+        WITH(a_weight_is_changed_by_the_admin_socket),
+        WITH(what_the_admin_socket_refuses_is_reloaded),
+        WITH(the_way_back_from_a_half_made_change_is_a_reload),
         WITH(warnings_of_the_checker_are_kept),
         WITH(a_note_becomes_the_summary),
         WITH(what_the_checker_refuses_changes_nothing),
