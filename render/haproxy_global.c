@@ -60,7 +60,7 @@ put_global(struct writer *w)
     PUT(w->out, " level admin expose-fd listeners");
     writer_end(w, -1);
     PUT(w->out, "    server-state-file ");
-    writer_put_run_path(w, "server-state");
+    writer_put_run_path(w, SERVER_STATE_FILE);
     writer_end(w, -1);
     writer_fixed(
         w, "    user haproxy\n"

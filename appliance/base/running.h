@@ -10,4 +10,9 @@
 #define RUNNING_HEX      16 /* digits of a digest */
 #define RUNNING_CHANGING "changing"
 
+/* In the run directory: what a worker is to know of its servers when it starts (configuration
+ * manual, "server-state-file"). Empty, it still has to say which format it has. */
+#define SERVER_STATE_FILE  "server-state"
+#define SERVER_STATE_EMPTY "1\n"
+
 #endif

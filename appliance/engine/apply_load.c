@@ -8,6 +8,7 @@
 #include "base/crashpoint.h"
 #include "base/log.h"
 #include "engine/apply_job.h"
+#include "haproxy/admin.h"
 #include "haproxy/runtime.h"
 #include "render/diag.h"
 #include "render/runtime_plan.h"
@@ -43,20 +44,38 @@ apply_reload(struct apply *a, struct problems *p, struct error *e)
 /* ---- by the admin socket ---- */
 
 static err_t
+change_server(const struct runtime *r, const struct runtime_change *c, struct error *e)
+{
+    const struct admin_server at = {c->backend, c->server};
+    const struct admin_target target = {c->address, c->number};
+    int64_t left_ms = 0;
+    err_t code = runtime_left(r, &left_ms, e);
+
+    if (code != ERR_OK) {
+        return code;
+    }
+    if (c->what == RUNTIME_WEIGHT) {
+        return admin_set_weight(r->socket_path, &at, c->number, left_ms, e);
+    }
+    return c->what == RUNTIME_MAXCONN
+               ? admin_set_maxconn(r->socket_path, &at, c->number, left_ms, e)
+               : admin_set_address(r->socket_path, &at, &target, left_ms, e);
+}
+
+static err_t
 change(const struct runtime *r, const struct runtime_change *c, struct error *e)
 {
-    const struct runtime_target target = {c->address, c->number};
+    const struct artefact *file = c->file;
 
     switch (c->what) {
-    case RUNTIME_WEIGHT: return runtime_weight(r, c->backend, c->server, c->number, e);
-    case RUNTIME_MAXCONN: return runtime_maxconn(r, c->backend, c->server, c->number, e);
-    case RUNTIME_ADDRESS: return runtime_address(r, c->backend, c->server, &target, e);
+    case RUNTIME_WEIGHT:
+    case RUNTIME_MAXCONN:
+    case RUNTIME_ADDRESS: return change_server(r, c, e);
     case RUNTIME_MAP:
-        return runtime_map(r, c->file->name, buf_str(&c->file->bytes), c->file->bytes.len, e);
+        return runtime_map(r, file->name, buf_str(&file->bytes), file->bytes.len, e);
     case RUNTIME_CERTIFICATE: break;
     }
-    return runtime_certificate(
-        r, c->file->name, buf_str(&c->file->bytes), c->file->bytes.len, e);
+    return runtime_certificate(r, file->name, buf_str(&file->bytes), file->bytes.len, e);
 }
 
 static err_t

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "haproxy/admin.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,8 @@
 
 #define INFO_MAX_BYTES ((size_t)64 << 10) /* 2.6 and 3.0 answer with less than 3 KiB */
 #define DONE_MAX_BYTES ((size_t)4 << 10)  /* an empty line, or a message */
-#define COMMAND_BYTES  ((size_t)1 << 10)
+#define COMMAND_BYTES  1024
+#define WORD_BYTES     128
 
 /* Whatever is not printable ASCII in a text that goes into messages and JSON. */
 static void
@@ -138,61 +140,102 @@ is_whole(const struct buf *out)
            (out->len >= 2 && memcmp(text + out->len - 2, "\n\n", 2) == 0);
 }
 
+/* What messages call a command: its first line. The payload may be a private key. */
+static struct span
+name_of(const char *command)
+{
+    return (struct span){command, strcspn(command, "\n")};
+}
+
 err_t
 admin_ask(
     const char *socket_path, const char *command, int64_t deadline_ms, struct buf *out,
     struct error *e)
 {
-    CLEANUP(buf_fini) struct buf line;
+    CLEANUP(buf_wipe_fini) struct buf line;
+    struct span name = name_of(command);
+    size_t bytes = strlen(command);
     err_t code;
 
-    buf_init(&line, COMMAND_BYTES);
-    buf_printf(&line, "%s\n", command);
-    code = buf_status(&line, e);
-    if (code != ERR_OK) {
-        return code;
+    buf_init(&line, ADMIN_COMMAND_MAX_BYTES);
+    if (!buf_reserve(&line, bytes + 1)) {
+        return error_set(
+            e, ERR_LIMIT, "\"%.*s\" is longer than HAProxy takes", (int)name.n, name.p);
     }
+    buf_put(&line, command, bytes);
+    buf_putc(&line, '\n');
     code = probe_unix(socket_path, buf_str(&line), line.len, deadline_ms, out, e);
     if (code == ERR_LIMIT) {
         return error_set(
-            e, ERR_INVALID, "the answer to \"%s\" is longer than %zu bytes", command, out->max);
+            e, ERR_INVALID, "the answer to \"%.*s\" is longer than %zu bytes", (int)name.n,
+            name.p, out->max);
     }
     if (code == ERR_OK && !is_whole(out)) {
-        code = error_set(e, ERR_INVALID, "the answer to \"%s\" was cut", command);
+        code = error_set(e, ERR_INVALID, "the answer to \"%.*s\" was cut", (int)name.n, name.p);
     }
     return code;
 }
 
-static err_t
-expect_nothing(
-    const char *socket_path, const char *command, int64_t deadline_ms, struct error *e)
+err_t
+admin_refused(const char *command, struct buf *answer, struct error *e)
+{
+    struct span name = name_of(command);
+
+    while (answer->len > 0 && answer->data[answer->len - 1] == '\n') {
+        answer->data[--answer->len] = '\0';
+    }
+    if (answer->len > 0) {
+        output_clean(answer->data, answer->len);
+    }
+    return error_set(
+        e, ERR_CONFLICT, "HAProxy answers to \"%.*s\": %s", (int)name.n, name.p,
+        answer->len > 0 ? answer->data : "nothing");
+}
+
+err_t
+admin_do(const char *socket_path, const char *command, int64_t deadline_ms, struct error *e)
 {
     CLEANUP(buf_fini) struct buf out;
     err_t code;
 
     buf_init(&out, DONE_MAX_BYTES);
     code = admin_ask(socket_path, command, deadline_ms, &out, e);
-    if (code != ERR_OK || out.len == 1) {
-        return code;
-    }
-    while (out.len > 0 && out.data[out.len - 1] == '\n') {
-        out.data[--out.len] = '\0';
-    }
-    output_clean(out.data, out.len);
-    return error_set(e, ERR_CONFLICT, "HAProxy answers to \"%s\": %s", command, buf_str(&out));
+    return code != ERR_OK || out.len == 1 ? code : admin_refused(command, &out, e);
 }
 
-/* Names end at a space, commands at a semicolon or a newline. */
-static err_t
-check_names(const struct admin_server *at, struct error *e)
+err_t
+admin_check_name(const char *name, struct error *e)
 {
-    static const char special[] = " \t\r\n;/\\<#\"'";
+    for (const char *p = name; *p != '\0'; p++) {
+        bool plain = (*p >= '0' && *p <= '9') || (*p >= 'A' && *p <= 'Z') ||
+                     (*p >= 'a' && *p <= 'z') || strchr("_.:-/", *p) != NULL;
 
-    if (at->backend[0] == '\0' || at->server[0] == '\0' ||
-        strpbrk(at->backend, special) != NULL || strpbrk(at->server, special) != NULL) {
-        return error_set(e, ERR_INVALID, "a server's name cannot stand in a command");
+        if (!plain) {
+            return error_set(e, ERR_INVALID, "a name that cannot stand in a command");
+        }
     }
-    return ERR_OK;
+    return name[0] != '\0' ? ERR_OK : error_set(e, ERR_INVALID, "an empty name");
+}
+
+/* ---- servers ---- */
+
+/* "BEFORE backend/server AFTER" */
+static err_t
+put_command(
+    const struct admin_server *at, const char *before, const char *after,
+    char out[COMMAND_BYTES], struct error *e)
+{
+    err_t code = admin_check_name(at->backend, e);
+
+    if (code == ERR_OK) {
+        code = admin_check_name(at->server, e);
+    }
+    if (code == ERR_OK &&
+        (strchr(at->backend, '/') != NULL || strchr(at->server, '/') != NULL)) {
+        code = error_set(e, ERR_INVALID, "a server's name cannot hold a slash");
+    }
+    (void)snprintf(out, COMMAND_BYTES, "%s %s/%s %s", before, at->backend, at->server, after);
+    return code;
 }
 
 err_t
@@ -201,11 +244,12 @@ admin_set_state(
     int64_t deadline_ms, struct error *e)
 {
     char command[COMMAND_BYTES];
-    err_t code = check_names(at, e);
+    char after[WORD_BYTES];
+    err_t code;
 
-    (void)snprintf(
-        command, sizeof command, "set server %s/%s state %s", at->backend, at->server, state);
-    return code == ERR_OK ? expect_nothing(socket_path, command, deadline_ms, e) : code;
+    (void)snprintf(after, sizeof after, "state %s", state);
+    code = put_command(at, "set server", after, command, e);
+    return code == ERR_OK ? admin_do(socket_path, command, deadline_ms, e) : code;
 }
 
 err_t
@@ -214,10 +258,49 @@ admin_set_weight(
     struct error *e)
 {
     char command[COMMAND_BYTES];
-    err_t code = check_names(at, e);
+    char after[WORD_BYTES];
+    err_t code;
 
-    (void)snprintf(
-        command, sizeof command, "set server %s/%s weight %lld", at->backend, at->server,
-        (long long)weight);
-    return code == ERR_OK ? expect_nothing(socket_path, command, deadline_ms, e) : code;
+    (void)snprintf(after, sizeof after, "weight %" PRId64, weight);
+    code = put_command(at, "set server", after, command, e);
+    return code == ERR_OK ? admin_do(socket_path, command, deadline_ms, e) : code;
+}
+
+err_t
+admin_set_maxconn(
+    const char *socket_path, const struct admin_server *at, int64_t maxconn,
+    int64_t deadline_ms, struct error *e)
+{
+    char command[COMMAND_BYTES];
+    char after[WORD_BYTES];
+    err_t code;
+
+    (void)snprintf(after, sizeof after, "%" PRId64, maxconn);
+    code = put_command(at, "set maxconn server", after, command, e);
+    return code == ERR_OK ? admin_do(socket_path, command, deadline_ms, e) : code;
+}
+
+err_t
+admin_set_address(
+    const char *socket_path, const struct admin_server *at, const struct admin_target *target,
+    int64_t deadline_ms, struct error *e)
+{
+    CLEANUP(buf_fini) struct buf out;
+    char command[COMMAND_BYTES];
+    char after[WORD_BYTES];
+    err_t code = admin_check_name(target->address, e);
+
+    buf_init(&out, DONE_MAX_BYTES);
+    (void)snprintf(after, sizeof after, "addr %s port %" PRId64, target->address, target->port);
+    if (code == ERR_OK) {
+        code = put_command(at, "set server", after, command, e);
+    }
+    if (code == ERR_OK) {
+        code = admin_ask(socket_path, command, deadline_ms, &out, e);
+    }
+    if (code != ERR_OK || strncmp(buf_str(&out), "IP changed from ", 16) == 0 ||
+        strncmp(buf_str(&out), "no need to change the addr", 26) == 0) {
+        return code;
+    }
+    return admin_refused(command, &out, e);
 }

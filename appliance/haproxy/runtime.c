@@ -5,100 +5,57 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/probe.h"
 #include "haproxy/admin.h"
 #include "haproxy/span.h"
 
-/* HAProxy drops a command that with its payload exceeds its buffer (tune.bufsize, 16,384). */
-#define COMMAND_MAX_BYTES ((size_t)16000)
-#define HEAD_MAX_BYTES    ((size_t)1000) /* of it, before the payload */
-#define ANSWER_MAX_BYTES  ((size_t)64 << 10)
-#define MAP_MAX_BYTES     ((size_t)256 << 20)
-#define SAID_BYTES        120
+#define HEAD_MAX_BYTES   ((size_t)1000) /* of a command, before the payload */
+#define ANSWER_MAX_BYTES ((size_t)64 << 10)
+#define MAP_MAX_BYTES    ((size_t)256 << 20)
 
 /* ---- one command ---- */
 
-/* Not a word of a name may end the command or begin another. */
-static err_t
-check_name(const char *name, struct error *e)
+err_t
+runtime_left(const struct runtime *r, int64_t *ret_ms, struct error *e)
 {
-    for (const char *p = name; *p != '\0'; p++) {
-        bool plain = (*p >= '0' && *p <= '9') || (*p >= 'A' && *p <= 'Z') ||
-                     (*p >= 'a' && *p <= 'z') || strchr("_.:-/", *p) != NULL;
+    int64_t left_ms = r->end_ms - clock_mono_ms(&clock_system);
 
-        if (!plain) {
-            return error_set(e, ERR_INVALID, "a name that the admin socket cannot take");
-        }
+    if (left_ms <= 0) {
+        return error_set(e, ERR_TIMEOUT, "the changes took too long");
     }
+    *ret_ms = left_ms < r->socket_ms ? left_ms : r->socket_ms;
     return ERR_OK;
 }
 
 static err_t
 ask(const struct runtime *r, const struct buf *command, struct buf *answer, struct error *e)
 {
-    int64_t left_ms = r->end_ms - clock_mono_ms(&clock_system);
+    int64_t left_ms = 0;
     err_t code = buf_status(command, e);
 
-    if (code == ERR_OK && left_ms <= 0) {
-        code = error_set(e, ERR_TIMEOUT, "the changes took too long");
+    if (code == ERR_OK) {
+        code = runtime_left(r, &left_ms, e);
     }
-    if (code != ERR_OK) {
-        return code;
-    }
-    return probe_unix(
-        r->socket_path, command->data, command->len,
-        left_ms < r->socket_ms ? left_ms : r->socket_ms, answer, e);
+    return code == ERR_OK ? admin_ask(r->socket_path, buf_str(command), left_ms, answer, e)
+                          : code;
 }
 
-/* What HAProxy said instead of what was awaited: its first line. */
 static err_t
-refused(const char *what, const struct buf *answer, struct error *e)
+do_it(const struct runtime *r, const struct buf *command, struct error *e)
 {
-    struct span rest = {buf_str(answer), answer->len};
-    struct span line = {"", 0};
-    char said[SAID_BYTES];
+    int64_t left_ms = 0;
+    err_t code = buf_status(command, e);
 
-    while (span_line(&rest, &line) && line.n == 0) {
+    if (code == ERR_OK) {
+        code = runtime_left(r, &left_ms, e);
     }
-    span_copy(line, said, sizeof said);
-    for (char *p = said; *p != '\0'; p++) {
-        *p = *p < ' ' || *p > '~' ? '?' : *p;
-    }
-    return error_set(
-        e, ERR_INVALID, "%s: HAProxy says \"%s\"", what,
-        said[0] != '\0' ? said : "nothing that is a success");
+    return code == ERR_OK ? admin_do(r->socket_path, buf_str(command), left_ms, e) : code;
 }
 
-/* A success of most commands is an empty line, and a connection that breaks says nothing. */
-static bool
-is_silent(const struct buf *answer)
-{
-    return answer->len == 1 && answer->data[0] == '\n';
-}
-
-/* A text as an answer: an empty line ends it, unless it was cut. */
 static bool
 begins(const struct buf *answer, const char *prefix)
 {
-    return span_starts((struct span){buf_str(answer), answer->len}, prefix) &&
-           answer->len > 2 && memcmp(answer->data + answer->len - 2, "\n\n", 2) == 0;
-}
-
-static err_t
-ask_silent(
-    const struct runtime *r, const struct buf *command, const char *what, struct error *e)
-{
-    CLEANUP(buf_fini) struct buf answer;
-    err_t code;
-
-    buf_init(&answer, ANSWER_MAX_BYTES);
-    code = ask(r, command, &answer, e);
-    if (code != ERR_OK) {
-        return error_wrap(e, "%s", what);
-    }
-    return is_silent(&answer) ? ERR_OK : refused(what, &answer, e);
+    return span_starts((struct span){buf_str(answer), answer->len}, prefix);
 }
 
 /* ---- which files ---- */
@@ -108,9 +65,9 @@ set_running(const struct runtime *r, const char *value, struct error *e)
 {
     CLEANUP(buf_fini) struct buf command;
 
-    buf_init(&command, COMMAND_MAX_BYTES);
-    buf_printf(&command, "set map " RUNNING_MAP " " RUNNING_KEY " %s\n", value);
-    return ask_silent(r, &command, "revision", e);
+    buf_init(&command, ADMIN_COMMAND_MAX_BYTES);
+    buf_printf(&command, "set map " RUNNING_MAP " " RUNNING_KEY " %s", value);
+    return do_it(r, &command, e);
 }
 
 err_t
@@ -132,70 +89,6 @@ err_t
 runtime_end(const struct runtime *r, const char *digest, struct error *e)
 {
     return set_running(r, digest, e);
-}
-
-/* ---- servers ---- */
-
-static err_t
-check_server(const char *backend, const char *server, struct error *e)
-{
-    err_t code = check_name(backend, e);
-
-    return code != ERR_OK ? code : check_name(server, e);
-}
-
-err_t
-runtime_weight(
-    const struct runtime *r, const char *backend, const char *server, int64_t weight,
-    struct error *e)
-{
-    CLEANUP(buf_fini) struct buf command;
-    err_t code = check_server(backend, server, e);
-
-    buf_init(&command, COMMAND_MAX_BYTES);
-    buf_printf(&command, "set server %s/%s weight %" PRId64 "\n", backend, server, weight);
-    return code != ERR_OK ? code : ask_silent(r, &command, "weight", e);
-}
-
-err_t
-runtime_maxconn(
-    const struct runtime *r, const char *backend, const char *server, int64_t maxconn,
-    struct error *e)
-{
-    CLEANUP(buf_fini) struct buf command;
-    err_t code = check_server(backend, server, e);
-
-    buf_init(&command, COMMAND_MAX_BYTES);
-    buf_printf(&command, "set maxconn server %s/%s %" PRId64 "\n", backend, server, maxconn);
-    return code != ERR_OK ? code : ask_silent(r, &command, "maxconn", e);
-}
-
-err_t
-runtime_address(
-    const struct runtime *r, const char *backend, const char *server,
-    const struct runtime_target *target, struct error *e)
-{
-    CLEANUP(buf_fini) struct buf command;
-    CLEANUP(buf_fini) struct buf answer;
-    err_t code = check_server(backend, server, e);
-
-    buf_init(&command, COMMAND_MAX_BYTES);
-    buf_init(&answer, ANSWER_MAX_BYTES);
-    if (code == ERR_OK) {
-        code = check_name(target->address, e);
-    }
-    buf_printf(
-        &command, "set server %s/%s addr %s port %" PRId64 "\n", backend, server,
-        target->address, target->port);
-    if (code == ERR_OK) {
-        code = ask(r, &command, &answer, e);
-    }
-    if (code != ERR_OK) {
-        return code;
-    }
-    return begins(&answer, "IP changed from ") || begins(&answer, "no need to change the addr")
-               ? ERR_OK
-               : refused("address", &answer, e);
 }
 
 /* ---- maps ---- */
@@ -222,9 +115,9 @@ prepare(const struct runtime *r, const char *name, int64_t *ret_version, struct 
     struct span line;
     err_t code;
 
-    buf_init(&command, COMMAND_MAX_BYTES);
+    buf_init(&command, ADMIN_COMMAND_MAX_BYTES);
     buf_init(&answer, ANSWER_MAX_BYTES);
-    buf_printf(&command, "prepare map %s\n", name);
+    buf_printf(&command, "prepare map %s", name);
     code = ask(r, &command, &answer, e);
     if (code != ERR_OK) {
         return code;
@@ -234,7 +127,7 @@ prepare(const struct runtime *r, const char *name, int64_t *ret_version, struct 
         !span_number(
             (struct span){line.p + sizeof prefix - 1, line.n - (sizeof prefix - 1)}, UINT32_MAX,
             ret_version)) {
-        return refused("map", &answer, e);
+        return admin_refused(buf_str(&command), &answer, e);
     }
     return ERR_OK;
 }
@@ -249,7 +142,7 @@ add_entries(
     bool more = next_entry(&text, &line);
     err_t code = ERR_OK;
 
-    buf_init(&command, COMMAND_MAX_BYTES);
+    buf_init(&command, ADMIN_COMMAND_MAX_BYTES);
     while (more && code == ERR_OK) {
         buf_reset(&command);
         buf_printf(&command, "add map @%" PRId64 " %s <<\n", version, name);
@@ -257,9 +150,8 @@ add_entries(
             buf_put(&command, line.p, line.n);
             buf_putc(&command, '\n');
             more = next_entry(&text, &line);
-        } while (more && command.len + line.n + HEAD_MAX_BYTES < COMMAND_MAX_BYTES);
-        buf_putc(&command, '\n');
-        code = ask_silent(r, &command, "map", e);
+        } while (more && command.len + line.n + HEAD_MAX_BYTES < ADMIN_COMMAND_MAX_BYTES);
+        code = do_it(r, &command, e);
     }
     return code;
 }
@@ -286,9 +178,9 @@ verify_entries(
     struct span line;
     err_t code;
 
-    buf_init(&command, COMMAND_MAX_BYTES);
+    buf_init(&command, ADMIN_COMMAND_MAX_BYTES);
     buf_init(&answer, MAP_MAX_BYTES);
-    buf_printf(&command, "show map @%" PRId64 " %s\n", version, name);
+    buf_printf(&command, "show map @%" PRId64 " %s", version, name);
     code = ask(r, &command, &answer, e);
     if (code != ERR_OK) {
         return code;
@@ -311,7 +203,7 @@ runtime_map(
     CLEANUP(buf_fini) struct buf command;
     struct span entries = {text, bytes};
     int64_t version = 0;
-    err_t code = check_name(name, e);
+    err_t code = admin_check_name(name, e);
 
     if (code == ERR_OK) {
         code = prepare(r, name, &version, e);
@@ -322,9 +214,9 @@ runtime_map(
     if (code == ERR_OK) {
         code = verify_entries(r, name, version, entries, e);
     }
-    buf_init(&command, COMMAND_MAX_BYTES);
-    buf_printf(&command, "commit map @%" PRId64 " %s\n", version, name);
-    return code == ERR_OK ? ask_silent(r, &command, "map", e) : code;
+    buf_init(&command, ADMIN_COMMAND_MAX_BYTES);
+    buf_printf(&command, "commit map @%" PRId64 " %s", version, name);
+    return code == ERR_OK ? do_it(r, &command, e) : code;
 }
 
 /* ---- certificates ---- */
@@ -336,16 +228,16 @@ commit_certificate(const struct runtime *r, const char *name, struct error *e)
     CLEANUP(buf_fini) struct buf answer;
     err_t code;
 
-    buf_init(&command, COMMAND_MAX_BYTES);
+    buf_init(&command, ADMIN_COMMAND_MAX_BYTES);
     buf_init(&answer, ANSWER_MAX_BYTES);
-    buf_printf(&command, "commit ssl cert %s\n", name);
+    buf_printf(&command, "commit ssl cert %s", name);
     code = ask(r, &command, &answer, e);
     if (code != ERR_OK) {
         return code;
     }
     return begins(&answer, "Committing ") && strstr(answer.data, "\nSuccess!\n") != NULL
                ? ERR_OK
-               : refused("certificate", &answer, e);
+               : admin_refused(buf_str(&command), &answer, e);
 }
 
 /* An empty line would end the payload. */
@@ -370,9 +262,9 @@ runtime_certificate(
 {
     CLEANUP(buf_wipe_fini) struct buf command;
     CLEANUP(buf_fini) struct buf answer;
-    err_t code = check_name(name, e);
+    err_t code = admin_check_name(name, e);
 
-    buf_init(&command, COMMAND_MAX_BYTES);
+    buf_init(&command, ADMIN_COMMAND_MAX_BYTES);
     buf_init(&answer, ANSWER_MAX_BYTES);
     if (code == ERR_OK && !buf_reserve(&command, bytes + HEAD_MAX_BYTES)) {
         code = error_set(e, ERR_LIMIT, "a certificate that is too long for the admin socket");
@@ -382,7 +274,6 @@ runtime_certificate(
     }
     buf_printf(&command, "set ssl cert %s <<\n", name);
     put_pem(pem, bytes, &command);
-    buf_putc(&command, '\n');
     code = ask(r, &command, &answer, e);
     if (code != ERR_OK) {
         return code;
@@ -390,5 +281,5 @@ runtime_certificate(
     return begins(&answer, "Transaction created for certificate ") ||
                    begins(&answer, "Transaction updated for certificate ")
                ? commit_certificate(r, name, e)
-               : refused("certificate", &answer, e);
+               : admin_refused(buf_str(&command), &answer, e);
 }

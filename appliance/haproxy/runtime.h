@@ -16,8 +16,9 @@ struct runtime {
     int64_t end_ms;    /* for all: monotonic */
 };
 
-/* All: ERR_UNAVAILABLE, ERR_TIMEOUT, ERR_INVALID (an answer that is no success), ERR_LIMIT.
- * Names are those of files, backends and servers in haproxy.cfg. */
+/* All: ERR_UNAVAILABLE, ERR_TIMEOUT, ERR_CONFLICT (an answer that is no success), ERR_INVALID
+ * (one that was cut, or a map that is another), ERR_LIMIT. Names are those of files in
+ * haproxy.cfg; servers are changed by admin_set_*. */
 
 /* From now on until runtime_end the worker counts as being changed (base/running.h).
  * ERR_CONFLICT: it does not run the files of that digest. */
@@ -25,21 +26,9 @@ MUST_USE err_t runtime_begin(const struct runtime *r, const char *digest, struct
 /* It runs the files of this digest now. */
 MUST_USE err_t runtime_end(const struct runtime *r, const char *digest, struct error *e);
 
-MUST_USE err_t runtime_weight(
-    const struct runtime *r, const char *backend, const char *server, int64_t weight,
-    struct error *e);
-MUST_USE err_t runtime_maxconn(
-    const struct runtime *r, const char *backend, const char *server, int64_t maxconn,
-    struct error *e);
+/* Milliseconds for the next command; ERR_TIMEOUT when none are left. */
+MUST_USE err_t runtime_left(const struct runtime *r, int64_t *ret_ms, struct error *e);
 
-struct runtime_target {
-    const char *address; /* literal, without brackets */
-    int64_t port;
-};
-
-MUST_USE err_t runtime_address(
-    const struct runtime *r, const char *backend, const char *server,
-    const struct runtime_target *target, struct error *e);
 /* The map holds the entries of this file, all at once; lookups see the old or the new ones. */
 MUST_USE err_t runtime_map(
     const struct runtime *r, const char *name, const char *text, size_t bytes, struct error *e);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/running.h"
 #include "helper/refuse_tables.h"
 
 #define SHOWN_BYTES 64
@@ -251,7 +252,7 @@ refuse_check_log(const struct refuse_line *l, struct error *e)
 err_t
 refuse_check_state_file(const struct refuse_line *l, struct error *e)
 {
-    return is_own_socket(l, word_at(l, 1), "server-state")
+    return is_own_socket(l, word_at(l, 1), SERVER_STATE_FILE)
                ? ERR_OK
                : refuse_word(word_at(l, 1), "is not where server states are kept", e);
 }

@@ -9,8 +9,6 @@
 #include "haproxy/admin.h"
 #include "helper/state_filter.h"
 
-#define NAME "server-state"
-
 /* Whether no file was changed by the admin socket since the worker was started. */
 static bool
 is_as_started(const struct helper_context *c)
@@ -52,7 +50,7 @@ state_file_write(const struct helper_context *c, const char *config, size_t byte
     buf_init(&text, STATE_MAX_BYTES);
     code = read_state(c, (struct span){config, bytes}, &text, &e);
     if (code == ERR_OK) {
-        code = file_write_at(c->run_fd, NAME, text.data, text.len, 0600, &e);
+        code = file_write_at(c->run_fd, SERVER_STATE_FILE, text.data, text.len, 0600, &e);
     }
     if (code != ERR_OK) {
         log_warning("servers start without their state: %s", e.msg);
@@ -63,10 +61,11 @@ state_file_write(const struct helper_context *c, const char *config, size_t byte
 void
 state_file_clear(const struct helper_context *c)
 {
-    static const char nothing[] = STATE_HEADER;
+    static const char nothing[] = SERVER_STATE_EMPTY;
     struct error e;
 
-    if (file_write_at(c->run_fd, NAME, nothing, sizeof nothing - 1, 0600, &e) != ERR_OK) {
+    if (file_write_at(c->run_fd, SERVER_STATE_FILE, nothing, sizeof nothing - 1, 0600, &e) !=
+        ERR_OK) {
         log_warning("cannot empty the file of server states: %s", e.msg);
     }
 }
@@ -74,7 +73,7 @@ state_file_clear(const struct helper_context *c)
 void
 state_file_require(const struct helper_context *c)
 {
-    if (!file_exists_at(c->run_fd, NAME)) {
+    if (!file_exists_at(c->run_fd, SERVER_STATE_FILE)) {
         state_file_clear(c);
     }
 }

@@ -359,7 +359,7 @@ state_filter(
     if (!span_line(&shown, &line) || !span_is(line, "1")) {
         return error_set(e, ERR_INVALID, "the states of servers have an unknown form");
     }
-    buf_puts(out, STATE_HEADER);
+    buf_puts(out, SERVER_STATE_EMPTY);
     while (span_line(&shown, &line) && line.n > 0) {
         if (line.p[0] != '#' && read_state(line, &st)) {
             const struct server *s = find_server(&all, &st);

@@ -6,9 +6,9 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/running.h"
 #include "haproxy/span.h"
 
-#define STATE_HEADER "1\n"
 /* 200,000 servers. */
 #define STATE_MAX_BYTES ((size_t)32 << 20)
 

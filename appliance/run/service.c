@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/running.h"
 #include "haproxy/master.h"
 #include "haproxy/span.h"
 
@@ -79,9 +80,12 @@ choose(struct service *s)
 static void
 clear_states(const struct service *s)
 {
+    static const char empty[] = SERVER_STATE_EMPTY;
     struct error e;
 
-    if (file_write_at(s->layout->run_fd, "server-state", "1\n", 2, 0600, &e) != ERR_OK) {
+    if (file_write_at(
+            s->layout->run_fd, SERVER_STATE_FILE, empty, sizeof empty - 1, 0600, &e) !=
+        ERR_OK) {
         log_warning("cannot empty the file of server states: %s", e.msg);
     }
 }

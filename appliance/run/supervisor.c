@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/running.h"
 #include "run/child.h"
 #include "run/commands.h"
 #include "run/control.h"
@@ -46,8 +47,8 @@ struct supervisor {
 };
 
 static const char *const our_files[] = {
-    "run.sock",      "helper.sock", "master.sock",  "haproxy.sock", "probe.sock",
-    "reload-window", "haproxy.out", "server-state", RECORD_NAME,    NULL,
+    "run.sock",      "helper.sock", "master.sock",     "haproxy.sock", "probe.sock",
+    "reload-window", "haproxy.out", SERVER_STATE_FILE, RECORD_NAME,    NULL,
 };
 
 static err_t

@@ -34,7 +34,12 @@ class BenchNode(node.Node):
 
     def rest(self):
         """Two rounds of the watcher: it gives memory back that was freed before."""
-        time.sleep(2 * ROUND_MS / 1000)
+        for _ in range(2):
+            before = self.seen_at()
+            wait_for(lambda b=before: self.seen_at() != b, "a round of the watcher", 30)
+
+    def seen_at(self):
+        return self.api.get("/api/v1/status")["haproxy"]["seen_at"]
 
     def apply(self, ops):
         """Changes objects and applies; the task."""

@@ -173,7 +173,7 @@ what_the_admin_socket_refuses_is_reloaded(void **state)
     fake_fail(&l->fake, FAKE_SOCKET, 1);
     task = apply_weight(l, "merge", 6);
     engine_lab_ended(task, "ok", "load", "ok");
-    assert_non_null(strstr(note_of(task), "reload: the admin socket failed, weight: "));
+    assert_non_null(strstr(note_of(task), "reload: the admin socket failed, HAProxy answers"));
     assert_non_null(strstr(note_of(task), "No such server."));
     json_decref(task);
     after = fake_look(&l->fake);

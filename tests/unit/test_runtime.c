@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/running.h"
+#include "haproxy/admin.h"
 #include "haproxy/runtime.h"
 #include "tests/support/dialogue.h"
 
@@ -71,18 +72,19 @@ play(void *ctx, const char *command)
 static err_t
 change_all(const struct runtime *r, struct error *e)
 {
-    static const struct runtime_target target = {"::1", 80};
+    static const struct admin_server at = {"b", "s"};
+    static const struct admin_target target = {"::1", 80};
     static const char pem[] = "A\r\n\r\n\nB\n";
     err_t code = runtime_begin(r, DIGEST, e);
 
     if (code == ERR_OK) {
-        code = runtime_weight(r, "b", "s", 7, e);
+        code = admin_set_weight(r->socket_path, &at, 7, r->socket_ms, e);
     }
     if (code == ERR_OK) {
-        code = runtime_maxconn(r, "b", "s", 8, e);
+        code = admin_set_maxconn(r->socket_path, &at, 8, r->socket_ms, e);
     }
     if (code == ERR_OK) {
-        code = runtime_address(r, "b", "s", &target, e);
+        code = admin_set_address(r->socket_path, &at, &target, r->socket_ms, e);
     }
     if (code == ERR_OK) {
         code = runtime_map(r, "map/x.map", MAP_TEXT, sizeof MAP_TEXT - 1, e);
@@ -219,17 +221,22 @@ no_name_begins_another_command(void **state)
 {
     static const char *const names[] = {"a;b", "a b", "a\nb", "a\\b", "a<", "\xff"};
     const struct runtime r = {"/nowhere", 100, clock_mono_ms(&clock_system) + 1000};
-    const struct runtime_target target = {"::1", 80};
+    const struct admin_server good_name = {"b", "s"};
+    const struct admin_target target = {"::1", 80};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        const struct runtime_target bad = {names[i], 80};
+        const struct admin_server backend = {names[i], "s"};
+        const struct admin_server server = {"b", names[i]};
+        const struct admin_target bad = {names[i], 80};
 
-        assert_int_equal(runtime_weight(&r, names[i], "s", 1, NULL), ERR_INVALID);
-        assert_int_equal(runtime_weight(&r, "b", names[i], 1, NULL), ERR_INVALID);
-        assert_int_equal(runtime_maxconn(&r, "b", names[i], 1, NULL), ERR_INVALID);
-        assert_int_equal(runtime_address(&r, "b", names[i], &target, NULL), ERR_INVALID);
-        assert_int_equal(runtime_address(&r, "b", "s", &bad, NULL), ERR_INVALID);
+        assert_int_equal(admin_set_weight("/nowhere", &backend, 1, 100, NULL), ERR_INVALID);
+        assert_int_equal(admin_set_weight("/nowhere", &server, 1, 100, NULL), ERR_INVALID);
+        assert_int_equal(admin_set_maxconn("/nowhere", &backend, 1, 100, NULL), ERR_INVALID);
+        assert_int_equal(
+            admin_set_address("/nowhere", &server, &target, 100, NULL), ERR_INVALID);
+        assert_int_equal(
+            admin_set_address("/nowhere", &good_name, &bad, 100, NULL), ERR_INVALID);
         assert_int_equal(runtime_map(&r, names[i], "", 0, NULL), ERR_INVALID);
         assert_int_equal(runtime_certificate(&r, names[i], "", 0, NULL), ERR_INVALID);
     }

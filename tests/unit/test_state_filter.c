@@ -34,7 +34,7 @@ check(const struct row *rows, size_t count)
         if (state_filter(span_of(r->shown), span_of(r->config), true, &out, &e) != ERR_OK) {
             fail_msg("row %zu: %s", i, e.msg);
         }
-        assert_memory_equal(buf_str(&out), STATE_HEADER, 2);
+        assert_memory_equal(buf_str(&out), SERVER_STATE_EMPTY, 2);
         assert_string_equal(buf_str(&out) + 2, r->kept);
     }
 }
@@ -173,7 +173,8 @@ a_changed_worker_gets_the_weights_of_the_configuration(void **state)
             span_of(CHECKED("s 10.0.0.1:80 weight 100")), false, &out, &e),
         ERR_OK);
     assert_string_equal(
-        buf_str(&out), STATE_HEADER "3 b 1 s 10.0.0.1 2 8 100 100 9 6 3 4 6 0 0 0 - 80 -\n");
+        buf_str(&out),
+        SERVER_STATE_EMPTY "3 b 1 s 10.0.0.1 2 8 100 100 9 6 3 4 6 0 0 0 - 80 -\n");
 }
 
 /* One such line, and HAProxy takes none of the file. */

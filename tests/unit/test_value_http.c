@@ -7,66 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "model/value.h"
-
-#define TEXT_BYTES ((size_t)1 << 20)
-
-/* out NULL: refused, and reason is in the message. */
-struct row {
-    const char *in;
-    const char *out;
-    const char *reason;
-};
-
-#define SAME(text)                                                                             \
-    {                                                                                          \
-        text, text, NULL                                                                       \
-    }
-#define BECOMES(in, out)                                                                       \
-    {                                                                                          \
-        in, out, NULL                                                                          \
-    }
-#define REFUSED(in, word)                                                                      \
-    {                                                                                          \
-        in, NULL, word                                                                         \
-    }
-
-static void
-check_row(enum text_type type, const struct row *r)
-{
-    struct buf b;
-    struct error e = {ERR_OK, ""};
-    err_t code;
-
-    buf_init(&b, TEXT_BYTES);
-    code = value_check_text(type, r->in, strlen(r->in), &b, &e);
-    if (r->out != NULL) {
-        if (code != ERR_OK) {
-            print_error("%s \"%s\": %s\n", schema_text_type_names[type], r->in, e.msg);
-        }
-        assert_int_equal(code, ERR_OK);
-        assert_string_equal(buf_str(&b), r->out);
-    } else {
-        if (code == ERR_OK || strstr(e.msg, r->reason) == NULL) {
-            print_error(
-                "%s \"%s\": %u \"%s\"\n", schema_text_type_names[type], r->in, code, e.msg);
-        }
-        assert_int_equal(code, ERR_INVALID);
-        assert_int_equal(e.code, ERR_INVALID);
-        assert_non_null(strstr(e.msg, r->reason));
-    }
-    buf_fini(&b);
-}
-
-#define CHECK(type, ...)                                                                       \
-    do {                                                                                       \
-        static const struct row rows[] = {__VA_ARGS__};                                        \
-        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {                                         \
-            check_row(type, &rows[i]);                                                         \
-        }                                                                                      \
-    } while (0)
+#include "tests/support/text_rows.h"
 
 static void
 networks_are_brought_into_one_form(void **state)
