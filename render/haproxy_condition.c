@@ -36,7 +36,8 @@ put_sample(struct buf *out, const struct object *o)
     case V_CONDITION_TYPE_HOST: PUT(out, "var(txn.lockstep_host)"); return;
     case V_CONDITION_TYPE_PATH:
         /* With a slash at the end, as the values in the file have it. */
-        buf_puts(out, is_path_prefix(o) ? "path,concat(/)" : "path");
+        PUT(out, "path,regsub(//+,/,g)");
+        buf_puts(out, is_path_prefix(o) ? ",concat(/)" : "");
         return;
     case V_CONDITION_TYPE_HEADER: put_keyed(out, "req.fhdr", o, ""); return;
     case V_CONDITION_TYPE_QUERY: put_keyed(out, "url_param", o, ",url_dec(1)"); return;

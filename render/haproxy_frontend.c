@@ -165,6 +165,27 @@ put_lookup(struct writer *w, const char *key, const char *tail)
     writer_end(w, -1);
 }
 
+static bool
+is_ruled(const struct layout_listener *l)
+{
+    return l->guarded || l->rules.count > 0;
+}
+
+/* Keys of maps and conditions hold one spelling of a path. A server may take another for the
+ * same, and what is asked of the one would not be asked of the other: slashes in a row count
+ * as one here, what no client has a reason to send is refused. An encoded slash is left: there
+ * are programs whose paths need it. */
+static void
+put_spellings(struct writer *w)
+{
+    writer_fixed(
+        w, "    # Rules and allowed networks are asked of one spelling of a path.\n"
+           "    http-request deny status 400 if { path -m sub /./ /../ } ||"
+           " { path -m end /. /.. }\n"
+           "    http-request deny status 400 if { path -m reg -i"
+           " \"%(2[de]|3[0-9]|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9ae])\" }\n");
+}
+
 static void
 put_route(struct writer *w, const struct layout_listener *l)
 {
@@ -172,11 +193,20 @@ put_route(struct writer *w, const struct layout_listener *l)
 
     writer_fixed(
         w, "    option idle-close-on-response\n"
-           "    # Longest path of the host as it is, else of *.(the rest of it), else of any.\n"
+           "    # It would become a part of the path that is looked up.\n"
+           "    http-request deny status 400 if { req.hdr(host) -m sub / }\n");
+    if (is_ruled(l)) {
+        put_spellings(w);
+    }
+    writer_fixed(
+        w, "    # Longest path of the host as it is, else of *.(the rest of it), else of any.\n"
            "    http-request set-var(txn.lockstep_host) "
            "req.hdr(host),host_only,lower,rtrim(.)\n"
-           "    http-request set-var(txn.lockstep_rest) var(txn.lockstep_host),field(2,.,0)\n"
-           "    http-request set-var(txn.lockstep_path) path,concat(/)\n");
+           "    http-request set-var(txn.lockstep_rest) var(txn.lockstep_host),field(2,.,0)\n");
+    writer_fixed(
+        w, is_ruled(l) ? "    http-request set-var(txn.lockstep_path)"
+                         " path,regsub(//+,/,g),concat(/)\n"
+                       : "    http-request set-var(txn.lockstep_path) path,concat(/)\n");
     put_lookup(w, "var(txn.lockstep_host)", "");
     put_lookup(w, "str(*.),concat(,txn.lockstep_rest)", unless_found);
     put_lookup(w, "str(*)", unless_found);
@@ -251,7 +281,7 @@ put_http(struct writer *w, const struct layout_listener *l)
     } else {
         put_forwarded(w, tls);
     }
-    if (l->guarded || l->rules.count > 0) {
+    if (is_ruled(l)) {
         rule_write_listener(w, l);
     }
     writer_fixed(

@@ -84,7 +84,20 @@ is_placeholder(const struct schema_kind *kind, const json_t *object)
            strcmp(cli_str(object, "source"), "placeholder") == 0;
 }
 
-/* What a reference to a placeholder becomes: the field is left out, or the item of a list. */
+/* v: a name or a list of names. */
+static bool
+names_any(const json_t *v, const json_t *objects)
+{
+    bool any = json_is_string(v) && json_object_get(objects, json_string_value(v)) != NULL;
+
+    for (size_t i = 0; i < json_array_size(v); i++) {
+        any = any || names_any(json_array_get(v, i), objects);
+    }
+    return any;
+}
+
+/* A field that refers to a placeholder is left out: a shorter list would be a change where it
+ * is imported again. */
 static void
 drop_placeholders(const struct schema_kind *kind, json_t *object, const json_t *placeholders)
 {
@@ -96,13 +109,7 @@ drop_placeholders(const struct schema_kind *kind, json_t *object, const json_t *
             strcmp(schema_kind(field->ref_kind)->name, "certificate") != 0) {
             continue;
         }
-        for (size_t i = json_array_size(v); i > 0; i--) {
-            const char *name = json_string_value(json_array_get(v, i - 1));
-            if (name != NULL && json_object_get(placeholders, name) != NULL) {
-                json_array_remove(v, i - 1);
-            }
-        }
-        if (json_is_string(v) && json_object_get(placeholders, json_string_value(v)) != NULL) {
+        if (names_any(v, placeholders)) {
             json_object_del(object, field->name);
         }
     }

@@ -93,22 +93,12 @@ read_state(const struct cli *c, int argc, char **argv, json_t *body)
     return cli_misused(c, "\"%s\" is no state of a server", argv[argc - 1]);
 }
 
-/* State and weight stand in one object: what is not told of stays as it is. */
 static int
 change_state(struct cli *c, const char *path, json_t *body, json_t **ret)
 {
-    json_t *now = NULL;
-    int status = cli_get(c, path, &now);
+    const struct call q = {.method = "PUT", .path = path, .body = body};
 
-    if (status != 0) {
-        return status;
-    }
-    json_auto_t *wanted = json_copy(json_object_get(now, "stored"));
-    json_decref(now);
-    (void)json_object_del(wanted, "set");
     cli_set_text(body, "note", cli_option(c, "--note"));
-    (void)json_object_update(wanted, body);
-    const struct call q = {.method = "PUT", .path = path, .body = wanted};
     return cli_call(c, &q, ret, NULL);
 }
 

@@ -476,7 +476,7 @@ store_on_engine(struct engine *en, void *ctx, struct error *e)
         return ERR_OK;
     }
     if (call->body != NULL) {
-        op.op = stored ? CHANGE_REPLACE : CHANGE_CREATE;
+        op.op = stored ? CHANGE_MERGE : CHANGE_CREATE;
         op.name = stored ? call->server : NULL;
         op.body = body_of(call);
     }

@@ -18,8 +18,8 @@ void operators_free(struct operators *op);
 
 /* ---- storing: see edit_draft for the errors ---- */
 
-/* body: the fields state, weight and note, as the API takes them (copied); NULL: back to
- * none.
+/* body: the fields state, weight and note, as the API takes them (copied), those that are not
+ * there stay; NULL: back to none.
  * ERR_NOT_FOUND when the head has no server of that name. */
 MUST_USE err_t operator_store(
     struct engine *en, const char *server, json_t *body, const struct actor *who,

@@ -14,7 +14,10 @@
 
 /* Texts of what is published; a body has at most 32 MiB. */
 #define IMPORT_BYTES ((size_t)128 << 20)
-#define TRIES        3
+#define NAME_BYTES   100 /* of one that is refused, in a problem */
+/* Each is planned on top of those before, which takes its time and its share of the texts. */
+#define PUBLISH_MAX 1000
+#define TRIES       3
 
 struct import {
     bool plan;
@@ -51,7 +54,10 @@ place_request(struct import *x, size_t from, size_t i, const json_t *request)
         if (item->kind == NULL) {
             item->pointer = arena_printf(x->p->arena, "/publish/%zu%s", i, item->pointer);
             item->kind = "service";
-            item->name = name != NULL ? arena_strdup(x->p->arena, name) : NULL;
+            item->name =
+                name != NULL
+                    ? arena_printf(x->p->arena, "%.*s", problems_cut(name, NAME_BYTES), name)
+                    : NULL;
         }
     }
 }
@@ -245,6 +251,12 @@ read_import(struct request *r, struct import *x)
             reply_problem(r, 400, error_name(ERR_SYNTAX), "\"%s\" is no array", keys[i]);
             return false;
         }
+    }
+    if (json_array_size(json_object_get(r->json, "publish")) > PUBLISH_MAX) {
+        reply_problem(
+            r, 422, error_name(ERR_LIMIT),
+            "a document publishes at most %d services: make several of it", PUBLISH_MAX);
+        return false;
     }
     return true;
 }

@@ -63,7 +63,7 @@ put_page(struct request *r, const struct filter *filter, int64_t limit, struct b
 void
 http_object_list(struct request *r)
 {
-    struct object_refs refs = snapshot_refs(&request_view(r)->draft);
+    struct object_refs refs = snapshot_refs(api_pair(request_view(r), r->hit.kind));
     int64_t limit = LIMIT_DEFAULT;
     struct filter filter;
     const char *next;

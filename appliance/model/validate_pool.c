@@ -139,13 +139,23 @@ check_tls(const struct checks *c, const struct object *o)
     if (sni == V_POOL_SNI_NAME && object_text(o, F_POOL_SNI_NAME).len == 0) {
         report(c, o, "required", "/sni_name", "Give the name that is asked for.");
     }
-    if (object_int(o, F_POOL_TLS_VERIFY) == V_POOL_TLS_VERIFY_REQUIRED &&
-        object_text(o, F_POOL_CA).len == 0 && object_text(o, F_POOL_VERIFYHOST).len == 0 &&
-        sni == V_POOL_SNI_NONE) {
+    if (object_int(o, F_POOL_TLS_VERIFY) != V_POOL_TLS_VERIFY_REQUIRED) {
+        return;
+    }
+    /* HAProxy checks the name that it asked for, and this one only when it asked for none. */
+    if (sni == V_POOL_SNI_NAME && object_text(o, F_POOL_VERIFYHOST).len > 0) {
+        report(
+            c, o, "tls_name", "/verifyhost",
+            "With an SNI of one name that name is checked: leave this one out.");
+    }
+    /* A request without a host, and a check, ask for no name. */
+    if (object_text(o, F_POOL_CA).len == 0 && object_text(o, F_POOL_VERIFYHOST).len == 0 &&
+        sni != V_POOL_SNI_NAME) {
         report(
             c, o, "tls_name", "/verifyhost",
             "With the system's authorities any public certificate would be good: give the name "
-            "in the servers' certificates, or an SNI, or the authority that issued them.");
+            "in the servers' certificates, or an SNI of one name, or the authority that issued "
+            "them.");
     }
 }
 

@@ -298,6 +298,12 @@ class Walk(Case):
         self.assertEqual(self.api.expect(200, "POST", "/api/v1/import", document)["objects"], [])
         self.api.expect(400, "POST", "/api/v1/import", {"objects": {}})
         self.api.expect(422, "POST", "/api/v1/import", {"objects": ["x"]})
+        # Neither a long name nor many services take the daemon with them.
+        pid = self.node.pid_of("lockstepd")
+        one = {"url": "http://a.test", "to": ["192.0.2.1:1"]}
+        for publish in ([{"name": "x" * 9000000, "url": "bad"}], [one] * 1001, [one] * 150000):
+            self.api.expect(422, "POST", "/api/v1/import?plan=1", {"publish": publish})
+        self.assertEqual(self.node.pid_of("lockstepd"), pid)
         self.api.expect(204, "DELETE", "/api/v1/draft")
 
     def test_c_events(self):

@@ -127,6 +127,13 @@ class Cli(unittest.TestCase):
         before = self.run_cli("export")
         self.assertNotIn("PRIVATE KEY", before)
         self.assertIn("Nothing to change", self.run_cli("import", "-", text=before))
+        # Also where a listener names a placeholder itself.
+        placeholder = self.run_json("get", "service", "a.test")["certificate"]
+        listener = self.run_json("get", "service", "a.test")["listeners"][-1]
+        self.run_cli("set", "listener", listener, 'certificates=["%s"]' % placeholder)
+        self.assertIn("Nothing to change",
+                      self.run_cli("import", "-", text=self.run_cli("export")))
+        self.run_cli("set", "listener", listener, "certificates=[]")
         # What is exported makes the same where there is nothing: only placeholders are new.
         self.run_cli("discard", "--all")
         self.run_cli("import", "-", text=before)
@@ -331,12 +338,12 @@ class Requests(unittest.TestCase):
             self.server.answers[method, path] = 200, state
         shown = self.run_cli("server", "web1", "weight", "20%")
         self.assertEqual(self.server.seen[-1], (
-            "PUT", path, {"state": "drain", "weight": 20, "note": "x"}))
+            "PUT", path, {"weight": 20}))  # the node keeps what is not named
         self.assertRegex(shown, r"(?m)^stored +drain, weight 50%: x$")
         self.assertRegex(shown, r"(?m)^p +drain +50 +L7OK ")
         self.run_cli("server", "web1", "ready", "--note", "y")
         self.assertEqual(self.server.seen[-1], (
-            "PUT", path, {"state": "ready", "weight": 50, "note": "y"}))
+            "PUT", path, {"state": "ready", "note": "y"}))
         self.run_cli("server", "web1", "reset")
         self.assertEqual(self.server.seen[-1][:2], ("DELETE", path))
         for wrong in (("weight",), ("weight", "a"), ("weight", "5 %"), ("away",),

@@ -152,6 +152,54 @@ class Access(routing.Proxy):
         self.assert_server(ask(90, to="2001:db8::50", source="2001:db8::50"), "app")
 
 
+class Spellings(routing.Proxy):
+    """Nobody gets past a rule or a list of networks by another spelling of host or path."""
+    BACKENDS = ("app",)
+
+    @classmethod
+    def objects(cls):
+        yield listener("http", 80)
+        yield listener("plain", 81)
+        yield service("closed", ["http"], "app", hosts=["a.test"], allowed_networks=["10.0.0.0/8"])
+        yield service("open", ["http"], "app", hosts=["a.test"], path="/public")
+        yield service("ruled", ["http"], "app", hosts=["b.test"])
+        yield condition("admin", "path", "/admin", match="prefix")
+        yield condition("other", "host", "c.test")
+        yield rule("admin", "deny", "admin", service="ruled")
+        yield rule("other", "deny", "other", listener="http")
+        yield service("c", ["http"], "app", hosts=["c.test"])
+        yield service("plain", ["plain"], "app", hosts=["a.test"])
+
+    def test_a_host_is_no_part_of_a_path(self):
+        self.assertEqual(ask(80, "a.test", "/secret").status, 403)
+        for host in ("a.test/public", "a.test/public/", "c.test/x", "b.test/admin/.."):
+            with self.subTest(host=host):
+                self.assertEqual(ask(80, host, "/secret").status, 400)
+                self.assertEqual(ask(81, host, "/secret").status, 400)
+
+    def test_other_spellings_of_a_path_are_the_same_or_refused(self):
+        for path in ("/admin", "//admin", "///admin/x", "/admin//"):
+            with self.subTest(path=path):
+                self.assertEqual(ask(80, "b.test", path).status, 403)
+        for path in ("/./admin", "/x/../admin", "/x/..", "/.", "/%61dmin", "/adm%69n",
+                     "/%2e/admin", "/%2E%2e/admin", "/%5Fx", "/%7ex"):
+            with self.subTest(path=path):
+                self.assertEqual(ask(80, "b.test", path).status, 400)
+        for path in ("/public/../secret", "/public/%2e%2e/secret"):
+            with self.subTest(path=path):
+                self.assertEqual(ask(80, "a.test", path).status, 400)
+        self.assertEqual(ask(80, "a.test", "//secret").status, 403)
+
+    def test_what_clients_have_a_reason_to_send_passes_as_it_is(self):
+        for path in ("/a//b", "/a%20b", "/group%2Fproject", "/a.b/..c", "/%c3%bc", "/a%25b"):
+            with self.subTest(path=path):
+                answer = ask(80, "b.test", path)
+                self.assert_server(answer, "app")
+                self.assertEqual(answer.seen["path"], path)
+        # Where nothing is asked of paths, nothing is refused.
+        self.assert_server(ask(81, "a.test", "/x/../y"), "app")
+
+
 class Actions(routing.Proxy):
     BACKENDS = ("app", "other", "third")
 

@@ -210,6 +210,13 @@ class Operator(Case):
         self.api.expect(404, "DELETE", "/api/v1/servers/nobody/state")
         self.assertEqual(self.api.get("/api/v1/status")["head"]["id"], head)
 
+    def test_what_is_not_named_stays(self):
+        self.put("s1", state="drain", note="disk")
+        self.put("s1", weight=50)
+        stored = self.api.get("/api/v1/servers/s1/state")["stored"]
+        self.assertEqual(stored, {"set": True, "state": "drain", "weight": 50, "note": "disk"})
+        self.api.delete("/api/v1/server_states/s1")
+
     def test_put_is_quick(self):
         took = []
         for n in range(20):

@@ -230,7 +230,7 @@ static const struct row rows[] = {
      "monitor_timeout", "slow", "/timeout_ms", "1001"},
     {"rules of sharing and stickiness that look into requests, in mode tcp",
      ",{'kind': 'pool', 'name': 'p', 'mode': 'tcp', 'balance': 'uri', 'stick': 'cookie',"
-     " 'tls': true, 'sni': 'host', 'members': [{'server': 'a1'}]}",
+     " 'tls': true, 'sni': 'host', 'verifyhost': 'a.test', 'members': [{'server': 'a1'}]}",
      "not_applicable not_applicable not_applicable", "p", "/balance", "tcp mode"},
     {"rules that lack the name of what decides",
      ",{'kind': 'pool', 'name': 'p', 'balance': 'hdr', 'members': [{'server': 'a1'}]},"
@@ -246,10 +246,20 @@ static const struct row rows[] = {
     {"TLS with a name to verify, or without verification",
      ",{'kind': 'pool', 'name': 'p', 'tls': true, 'verifyhost': 'a.test',"
      " 'members': [{'server': 'a1'}]},"
-     "{'kind': 'pool', 'name': 'q', 'tls': true, 'sni': 'host', 'members': [{'server': 'a1'}]},"
+     "{'kind': 'pool', 'name': 'q', 'tls': true, 'sni': 'host', 'verifyhost': 'a.test',"
+     " 'members': [{'server': 'a1'}]},"
+     "{'kind': 'pool', 'name': 'n', 'tls': true, 'sni': 'name', 'sni_name': 'a.test',"
+     " 'members': [{'server': 'a1'}]},"
      "{'kind': 'pool', 'name': 'r', 'tls': true, 'tls_verify': 'none',"
      " 'members': [{'server': 'a1'}]}",
      "", NULL, NULL, NULL},
+    {"TLS where requests without a host would be verified for no name",
+     ",{'kind': 'pool', 'name': 'p', 'tls': true, 'sni': 'host', 'members': [{'server': 'a1'}]}",
+     "tls_name", "p", "/verifyhost", "any public certificate"},
+    {"a name that would not be verified",
+     ",{'kind': 'pool', 'name': 'p', 'tls': true, 'sni': 'name', 'sni_name': 'a.test',"
+     " 'verifyhost': 'b.test', 'members': [{'server': 'a1'}]}",
+     "tls_name", "p", "/verifyhost", "that name is checked"},
     {"an SNI without its name",
      ",{'kind': 'pool', 'name': 'p', 'tls': true, 'sni': 'name', 'members': [{'server': 'a1'}]}",
      "required", "p", "/sni_name", "name"},
