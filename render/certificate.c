@@ -31,7 +31,7 @@ is_new(struct layout *p, size_t pos, uint32_t number)
 static void
 put_own(struct buf *out, struct layout *p, const struct object *listener, uint32_t number)
 {
-    const struct value *own = &listener->fields[F_LISTENER_CERTIFICATES];
+    const struct value *own = object_field(listener, F_LISTENER_CERTIFICATES);
 
     if (own->count == 0) {
         PUT(out, "# placeholder: the listener names none itself\ncrt/placeholder.pem\n");
@@ -65,7 +65,7 @@ put_of_services(
 
     for (uint32_t i = 0; i < l->count; i++) {
         const struct object *service = p->services[p->routes[l->first + i]].object;
-        const struct value *ref = &service->fields[F_SERVICE_CERTIFICATE];
+        const struct value *ref = object_field(service, F_SERVICE_CERTIFICATE);
         const struct object *c;
         size_t pos;
 

@@ -10,14 +10,14 @@
 static inline int64_t
 fields_int(const struct object *o, unsigned field)
 {
-    return o->fields[field].u.i;
+    return object_field(o, field)->u.i;
 }
 
 /* A text, or the id in a reference that is not null. */
 static inline struct text
 fields_text(const struct object *o, unsigned field)
 {
-    return o->fields[field].u.text;
+    return object_field(o, field)->u.text;
 }
 
 #define FIELDS_BIT(field) (UINT64_C(1) << (field))
@@ -47,7 +47,7 @@ fields_on(const struct object *o, unsigned field)
 static inline const char *
 fields_word(const struct object *o, unsigned field)
 {
-    return schema_kinds[o->kind].fields[field].values[o->fields[field].u.i];
+    return schema_kinds[o->kind].fields[field].values[object_field(o, field)->u.i];
 }
 
 #endif

@@ -3,9 +3,12 @@
 #include "render/backend.h"
 #include "render/quote.h"
 
-/* What is fetched before it is needed. */
+/* How far ahead, in pools, they and what they refer to are fetched, and how much of each. */
 #define POOLS_AHEAD   8
-#define TARGETS_AHEAD 4 /* pools */
+#define TARGETS_AHEAD 4
+#define POOL_BYTES    512
+#define MONITOR_BYTES 320
+#define SERVER_BYTES  256
 
 static void
 put_redirect(struct writer *w, uint32_t port)
@@ -169,6 +172,7 @@ put_stick(struct writer *w)
         writer_put_ms(w->out, fields_int(o, F_POOL_STICK_TABLE_EXPIRE_MS));
         PUT(w->out, " peers " BACKEND_PEERS);
         writer_end(w, F_POOL_STICK);
+        w->layout->tables_used = true;
         PUT(w->out, "    stick on src");
         writer_end(w, F_POOL_STICK);
     }
@@ -177,7 +181,7 @@ put_stick(struct writer *w)
 static void
 put_compression(struct writer *w)
 {
-    const struct value *types = &w->object->fields[F_POOL_COMPRESSION_TYPES];
+    const struct value *types = object_field(w->object, F_POOL_COMPRESSION_TYPES);
 
     PUT(w->out, "    compression algo gzip");
     writer_end(w, F_POOL_COMPRESSION);
@@ -291,44 +295,39 @@ put_pool(struct writer *w, const struct object *o, const struct object *const *t
     }
     if (targets[0] != NULL) {
         haproxy_monitor_write(w, targets[0]);
-    } else if (!o->fields[F_POOL_MONITOR].is_null) {
+    } else if (!object_field(o, F_POOL_MONITOR)->is_null) {
         layout_dangling(w->layout, o, F_POOL_MONITOR);
     }
     haproxy_members_write(w, targets + 1);
 }
 
-/* A walk over the pools and their targets. */
-struct walk {
-    const struct refs *refs;
-    const struct object *const *targets; /* of the present pool: monitor, servers */
-    size_t pool;
-};
-
-static size_t
-members_of(const struct walk *k)
-{
-    return k->refs->objects[K_POOL][k->pool]->fields[F_POOL_MEMBERS].count;
-}
-
+/* What a pool refers to: its monitor or NULL, then its members' servers, at the end of
+ * pool_targets; and fetches it. */
 static void
-walk_on(struct walk *k)
+follow(struct layout *p, const struct object *pool)
 {
-    k->targets += 1 + members_of(k);
-    k->pool++;
-}
+    const struct value *monitor = object_field(pool, F_POOL_MONITOR);
+    const struct value *members = object_field(pool, F_POOL_MEMBERS);
+    size_t needed = p->pool_target_count + 1 + members->count;
+    const struct object **to;
 
-static void
-fetch_targets(const struct walk *k)
-{
-    size_t members = members_of(k);
-
-    if (k->targets[0] != NULL) {
-        refs_fetch_ends(k->targets[0], K_MONITOR);
-        refs_fetch_span(k->targets[0], 192, 320);
+    if (needed > p->pool_target_cap) {
+        p->pool_target_cap = needed * 2;
+        p->pool_targets =
+            xrealloc(p->pool_targets, p->pool_target_cap * sizeof *p->pool_targets);
     }
-    for (size_t i = 1; i <= members; i++) {
-        if (k->targets[i] != NULL) {
-            refs_fetch_span(k->targets[i], 0, 384);
+    to = &p->pool_targets[p->pool_target_count];
+    p->pool_target_count = needed;
+    *to = monitor->is_null ? NULL : refs_find(&p->refs, K_MONITOR, monitor->u.text);
+    if (*to != NULL) {
+        refs_fetch(*to, MONITOR_BYTES);
+    }
+    for (uint32_t i = 0; i < members->count; i++) {
+        const struct value *member = &members->u.items[i].u.items[F_POOL_MEMBERS_SERVER];
+
+        *++to = refs_find(&p->refs, K_SERVER, member->u.text);
+        if (*to != NULL) {
+            refs_fetch(*to, SERVER_BYTES);
         }
     }
 }
@@ -336,22 +335,22 @@ fetch_targets(const struct walk *k)
 void
 haproxy_backend_write(struct writer *w)
 {
-    const struct refs *refs = &w->layout->refs;
-    struct walk now = {.refs = refs, .targets = w->layout->pool_targets};
-    struct walk ahead = now;
-    size_t count = refs->count[K_POOL];
+    struct layout *p = w->layout;
+    const struct object *const *pools = p->refs.objects[K_POOL];
+    size_t count = p->refs.count[K_POOL];
+    size_t fetched = 0;
+    size_t followed = 0;
+    size_t target = 0;
 
-    for (size_t i = 0; i < POOLS_AHEAD && i < count; i++) {
-        layout_fetch_pool(refs->objects[K_POOL][i]);
-    }
-    for (; now.pool < count; walk_on(&now)) {
-        if (now.pool + POOLS_AHEAD < count) {
-            layout_fetch_pool(refs->objects[K_POOL][now.pool + POOLS_AHEAD]);
+    for (size_t i = 0; i < count; i++) {
+        for (; fetched < count && fetched <= i + POOLS_AHEAD; fetched++) {
+            refs_fetch(pools[fetched], POOL_BYTES);
         }
-        for (; ahead.pool < count && ahead.pool < now.pool + TARGETS_AHEAD; walk_on(&ahead)) {
-            fetch_targets(&ahead);
+        for (; followed < count && followed <= i + TARGETS_AHEAD; followed++) {
+            follow(p, pools[followed]);
         }
-        put_pool(w, refs->objects[K_POOL][now.pool], now.targets);
+        put_pool(w, pools[i], &p->pool_targets[target]);
+        target += 1 + object_field(pools[i], F_POOL_MEMBERS)->count;
     }
     w->object = NULL;
 }

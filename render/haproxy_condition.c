@@ -111,7 +111,7 @@ put_value(struct buf *out, const struct object *o, struct text value)
 void
 condition_write_list(struct rendered *r, const struct object *o)
 {
-    const struct value *values = &o->fields[F_CONDITION_VALUES];
+    const struct value *values = object_field(o, F_CONDITION_VALUES);
     struct artefact *a;
 
     if (!has_file(o)) {

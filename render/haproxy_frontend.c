@@ -28,7 +28,7 @@ put_probe(struct writer *w)
 static void
 put_alpn(struct buf *out, const struct object *o)
 {
-    const struct value *alpn = &o->fields[F_LISTENER_ALPN];
+    const struct value *alpn = object_field(o, F_LISTENER_ALPN);
     const struct schema_field *f = &schema_kind(K_LISTENER)->fields[F_LISTENER_ALPN];
 
     PUT(out, " alpn ");
@@ -75,7 +75,7 @@ put_bind(struct writer *w, struct text address)
         PUT(w->out, " transparent");
     }
     if (fields_int(o, F_LISTENER_ACCEPT_PROXY) != 0 &&
-        o->fields[F_LISTENER_ACCEPT_PROXY_NETWORKS].count == 0) {
+        object_field(o, F_LISTENER_ACCEPT_PROXY_NETWORKS)->count == 0) {
         PUT(w->out, " accept-proxy");
     }
     if (fields_int(o, F_LISTENER_TLS) != 0) {
@@ -131,7 +131,7 @@ put_access(struct writer *w, const struct layout_listener *l)
     const char *when = proxy ? "    tcp-request session reject if !{ src"
                              : "    tcp-request connection reject if !{ src";
 
-    if (proxy && o->fields[F_LISTENER_ACCEPT_PROXY_NETWORKS].count > 0) {
+    if (proxy && object_field(o, F_LISTENER_ACCEPT_PROXY_NETWORKS)->count > 0) {
         PUT(w->out, "    tcp-request connection expect-proxy layer4 if { src");
         list_put(w->out, LIST_PROXY, o->name);
         PUT(w->out, " }");
@@ -317,7 +317,7 @@ static void
 put_listener(struct writer *w, const struct layout_listener *l)
 {
     const struct object *o = l->object;
-    const struct value *addresses = &o->fields[F_LISTENER_ADDRESSES];
+    const struct value *addresses = object_field(o, F_LISTENER_ADDRESSES);
 
     writer_end(w, -1);
     w->object = o;

@@ -75,7 +75,7 @@ put_global(struct writer *w)
 static void
 put_defaults(struct writer *w)
 {
-    /* The schema's defaults: a pool writes only what differs from them. */
+    /* The schema's defaults: pools and their checks write only what differs from them. */
     writer_fixed(
         w, "\n"
            "defaults\n"
@@ -92,6 +92,9 @@ put_defaults(struct writer *w)
     writer_default_time(w, "timeout tunnel", K_POOL, F_POOL_SERVER_TIMEOUT_MS);
     writer_default_time(w, "timeout check", K_MONITOR, F_MONITOR_TIMEOUT_MS);
     writer_default_time(w, "timeout client", K_LISTENER, F_LISTENER_CLIENT_TIMEOUT_MS);
+    writer_default_time(w, "default-server inter", K_MONITOR, F_MONITOR_INTERVAL_MS);
+    writer_default_int(w, "default-server rise", K_MONITOR, F_MONITOR_RISE);
+    writer_default_int(w, "default-server fall", K_MONITOR, F_MONITOR_FALL);
     w->object = w->layout->haproxy;
     writer_time(w, "timeout http-request", F_HAPROXY_HTTP_REQUEST_TIMEOUT_MS);
     writer_time(w, "timeout http-keep-alive", F_HAPROXY_HTTP_KEEP_ALIVE_TIMEOUT_MS);

@@ -29,6 +29,8 @@ put_body(struct writer *w, int64_t match)
 static void
 put_http(struct writer *w)
 {
+    static const uint64_t expected =
+        FIELDS_BIT(F_MONITOR_EXPECT_STATUS) | FIELDS_BIT(F_MONITOR_BODY_MATCH);
     const struct object *m = w->object;
     struct text host = fields_text(m, F_MONITOR_HOST);
 
@@ -50,9 +52,12 @@ put_http(struct writer *w)
         quote_format(w->out, host);
     }
     writer_end(w, F_MONITOR_PATH);
-    PUT(w->out, "    http-check expect status ");
-    quote_word(w->out, fields_text(m, F_MONITOR_EXPECT_STATUS));
-    writer_end(w, F_MONITOR_EXPECT_STATUS);
+    /* Where nothing is expected HAProxy takes what the default names, 200 to 399. */
+    if (fields_set(m, expected)) {
+        PUT(w->out, "    http-check expect status ");
+        quote_word(w->out, fields_text(m, F_MONITOR_EXPECT_STATUS));
+        writer_end(w, F_MONITOR_EXPECT_STATUS);
+    }
     if (fields_set(m, FIELDS_BIT(F_MONITOR_BODY_MATCH))) {
         put_body(w, fields_int(m, F_MONITOR_BODY_MATCH));
     }
@@ -95,7 +100,7 @@ put_step(struct writer *w, const struct value *step)
 static void
 put_script(struct writer *w)
 {
-    const struct value *steps = &w->object->fields[F_MONITOR_STEPS];
+    const struct value *steps = object_field(w->object, F_MONITOR_STEPS);
 
     PUT(w->out, "    option tcp-check");
     writer_end(w, F_MONITOR_TYPE);
@@ -240,9 +245,31 @@ put_agent(struct writer *w)
     writer_end(w, F_MONITOR_PORT);
 }
 
+/* What differs from the section "defaults". */
+static void
+put_pace(struct writer *w)
+{
+    const struct object *m = w->object;
+
+    if (fields_differ(m, F_MONITOR_INTERVAL_MS)) {
+        PUT(w->out, " inter ");
+        writer_put_ms(w->out, fields_int(m, F_MONITOR_INTERVAL_MS));
+    }
+    if (fields_differ(m, F_MONITOR_RISE)) {
+        PUT(w->out, " rise ");
+        writer_put_int(w->out, fields_int(m, F_MONITOR_RISE));
+    }
+    if (fields_differ(m, F_MONITOR_FALL)) {
+        PUT(w->out, " fall ");
+        writer_put_int(w->out, fields_int(m, F_MONITOR_FALL));
+    }
+}
+
 void
 haproxy_monitor_write(struct writer *w, const struct object *monitor)
 {
+    static const uint64_t pace = FIELDS_BIT(F_MONITOR_INTERVAL_MS) |
+                                 FIELDS_BIT(F_MONITOR_RISE) | FIELDS_BIT(F_MONITOR_FALL);
     struct check c = {
         .w = w,
         .monitor = monitor,
@@ -260,12 +287,10 @@ haproxy_monitor_write(struct writer *w, const struct object *monitor)
     writer_end(w, F_MONITOR_NAME);
     put_talk(w, c.type);
     writer_time_unless_default(w, "timeout check", F_MONITOR_TIMEOUT_MS);
-    PUT(w->out, "    default-server check inter ");
-    writer_put_ms(w->out, fields_int(monitor, F_MONITOR_INTERVAL_MS));
-    PUT(w->out, " rise ");
-    writer_put_int(w->out, fields_int(monitor, F_MONITOR_RISE));
-    PUT(w->out, " fall ");
-    writer_put_int(w->out, fields_int(monitor, F_MONITOR_FALL));
+    PUT(w->out, "    default-server check");
+    if (fields_set(monitor, pace)) {
+        put_pace(w);
+    }
     if (c.port != 0) {
         PUT(w->out, " port ");
         writer_put_int(w->out, c.port);

@@ -8,9 +8,7 @@
 void
 haproxy_localpeer_write(struct writer *w)
 {
-    if (w->layout->tables_used) {
-        writer_fixed(w, "    localpeer " SELF "\n");
-    }
+    writer_fixed(w, "    localpeer " SELF "\n");
 }
 
 void

@@ -48,7 +48,7 @@ put_guard(struct buf *out, const struct guard *g)
 static void
 put_use(struct writer *w, const struct object *rule, uint32_t i)
 {
-    const struct value *use = &rule->fields[F_RULE_CONDITIONS].u.items[i];
+    const struct value *use = &object_field(rule, F_RULE_CONDITIONS)->u.items[i];
     const struct object *o = layout_condition(w->layout, rule, i);
 
     /* A condition that is missing must never count as one that holds. */
@@ -67,7 +67,7 @@ put_use(struct writer *w, const struct object *rule, uint32_t i)
 static void
 put_if(struct writer *w, const struct object *rule, const struct guard *g)
 {
-    uint32_t count = rule->fields[F_RULE_CONDITIONS].count;
+    uint32_t count = object_field(rule, F_RULE_CONDITIONS)->count;
     bool any = fields_int(rule, F_RULE_MATCH) == V_RULE_MATCH_ANY;
 
     PUT(w->out, " if");
@@ -91,7 +91,7 @@ put_acls(struct writer *w, const struct object *rule, uint32_t number)
 {
     struct layout *p = w->layout;
 
-    for (uint32_t i = 0; i < rule->fields[F_RULE_CONDITIONS].count; i++) {
+    for (uint32_t i = 0; i < object_field(rule, F_RULE_CONDITIONS)->count; i++) {
         const struct object *o = layout_condition(p, rule, i);
         size_t place;
 
@@ -150,7 +150,7 @@ put_redirect(struct writer *w, const struct object *rule)
 static unsigned
 put_pool(struct writer *w, const struct object *rule)
 {
-    const struct value *ref = &rule->fields[F_RULE_POOL];
+    const struct value *ref = object_field(rule, F_RULE_POOL);
     const struct object *pool = NULL;
 
     if (ref->is_null) {

@@ -51,7 +51,7 @@ put_sni(struct writer *w)
 static void
 put_client_certificate(struct writer *w)
 {
-    const struct value *ref = &w->object->fields[F_POOL_CLIENT_CERTIFICATE];
+    const struct value *ref = object_field(w->object, F_POOL_CLIENT_CERTIFICATE);
     const struct object *c;
 
     if (ref->is_null) {
@@ -181,7 +181,7 @@ haproxy_members_write(struct writer *w, const struct object *const *servers)
 {
     static const uint64_t common = FIELDS_BIT(F_POOL_SLOWSTART_MS) |
                                    FIELDS_BIT(F_POOL_SEND_PROXY) | FIELDS_BIT(F_POOL_TLS);
-    const struct value *members = &w->object->fields[F_POOL_MEMBERS];
+    const struct value *members = object_field(w->object, F_POOL_MEMBERS);
     uint32_t backups = 0;
 
     for (uint32_t i = 0; i < members->count && backups < 2; i++) {

@@ -124,7 +124,7 @@ static void
 make_service(struct layout *p, uint32_t index)
 {
     const struct object *o = p->refs.objects[K_SERVICE][index];
-    const struct value *listeners = &o->fields[F_SERVICE_LISTENERS];
+    const struct value *listeners = object_field(o, F_SERVICE_LISTENERS);
     struct layout_service *s = &p->services[index];
     uint32_t best = UINT32_MAX;
 
@@ -155,75 +155,6 @@ make_service(struct layout *p, uint32_t index)
     if (best != UINT32_MAX && fields_int(o, F_SERVICE_REDIRECT_HTTPS) != 0) {
         s->https_port = best & 0xffffu;
     }
-}
-
-/* How many references are under way at a time. */
-#define WANTED 16u
-
-struct follower {
-    struct refs_wanted wanted[WANTED];
-    size_t asked, answered;
-};
-
-static void
-answer(struct layout *p, struct follower *f)
-{
-    p->pool_targets[f->answered] = refs_get(&p->refs, &f->wanted[f->answered % WANTED]);
-    f->answered++;
-}
-
-static void
-ask(struct layout *p, struct follower *f, enum kind kind, struct text id)
-{
-    if (f->asked - f->answered == WANTED) {
-        answer(p, f);
-    }
-    f->wanted[f->asked++ % WANTED] = refs_want(&p->refs, kind, id);
-}
-
-static void
-follow_pool(struct layout *p, struct follower *f, const struct object *o)
-{
-    const struct value *monitor = &o->fields[F_POOL_MONITOR];
-    const struct value *members = &o->fields[F_POOL_MEMBERS];
-    size_t needed = f->asked + 1 + members->count;
-
-    if (needed > p->pool_target_cap) {
-        p->pool_target_cap = needed * 2;
-        p->pool_targets =
-            xrealloc(p->pool_targets, p->pool_target_cap * sizeof *p->pool_targets);
-    }
-    ask(p, f, K_MONITOR, monitor->is_null ? (struct text){"", 0} : monitor->u.text);
-    for (uint32_t i = 0; i < members->count; i++) {
-        ask(p, f, K_SERVER, members->u.items[i].u.items[F_POOL_MEMBERS_SERVER].u.text);
-    }
-}
-
-static bool
-has_table(const struct object *pool)
-{
-    return fields_set(pool, FIELDS_BIT(F_POOL_STICK)) &&
-           fields_int(pool, F_POOL_STICK) == V_POOL_STICK_SOURCE &&
-           fields_int(pool, F_POOL_ENABLED) != 0;
-}
-
-static void
-follow_pools(struct layout *p)
-{
-    size_t count = p->refs.count[K_POOL];
-    struct follower f = {0};
-
-    for (size_t i = 0; i < count; i++) {
-        if (i + 4 < count) {
-            layout_fetch_pool(p->refs.objects[K_POOL][i + 4]);
-        }
-        follow_pool(p, &f, p->refs.objects[K_POOL][i]);
-        p->tables_used = p->tables_used || has_table(p->refs.objects[K_POOL][i]);
-    }
-    while (f.answered < f.asked) {
-        answer(p, &f);
-    }
-    p->pool_target_count = f.asked;
 }
 
 static void
@@ -312,13 +243,13 @@ layout_make(struct layout *p, const struct render_input *in, struct problems *pr
     p->pair_count = 0;
     for (size_t i = 0; i < p->service_count; i++) {
         if (i + 4 < p->service_count) {
-            refs_fetch(p->refs.objects[K_SERVICE][i + 4]);
+            refs_fetch(p->refs.objects[K_SERVICE][i + 4], LAYOUT_SERVICE_BYTES);
         }
         make_service(p, (uint32_t)i);
     }
     layout_rules_make(p);
     make_routes(p);
-    follow_pools(p);
+    p->pool_target_count = 0;
     certificates = p->refs.count[K_CERTIFICATE];
     p->certificate_listed = room(
         p->certificate_listed, &p->listed_cap, certificates, sizeof *p->certificate_listed);

@@ -16,6 +16,8 @@
 #define LAYOUT_SERVICE     "lockstep.service."
 #define LAYOUT_SERVICE_MAP "lockstep.service" /* from there to its pool */
 
+#define LAYOUT_SERVICE_BYTES 384 /* of a service, for refs_fetch */
+
 struct layout_rules {
     uint32_t first, count; /* layout.rules[first .. first + count), in their order */
 };
@@ -50,8 +52,8 @@ struct layout {
     size_t listener_count, listener_cap;
     struct layout_service *services; /* by name */
     size_t service_count, service_cap;
-    const struct object **pool_targets; /* pool by pool: monitor or NULL, then the members'
-                                           servers; NULL also where there is none such */
+    const struct object **pool_targets; /* of the pools written so far: monitor or NULL, then
+                                           the members' servers; NULL also for a dangling one */
     size_t pool_target_count, pool_target_cap;
     uint32_t *routes; /* indexes of services, listener by listener */
     size_t route_count, route_cap;
@@ -74,16 +76,6 @@ struct layout {
     bool ca_used;        /* a rendered pool brings its own authorities */
     bool clients_used;   /* a rendered pool shows a certificate to its servers */
 };
-
-/* Fetches ahead what is read of every pool. */
-static inline void
-layout_fetch_pool(const struct object *pool)
-{
-    refs_fetch_ends(pool, K_POOL);
-    refs_fetch_span(
-        pool, sizeof *pool + F_POOL_MEMBERS * sizeof(struct value),
-        (F_POOL_MONITOR + 1 - F_POOL_MEMBERS) * sizeof(struct value));
-}
 
 /* Has the file of a certificate written that no listener lists; its certificate_listed is then
  * LAYOUT_CLIENT until the lists are made. */

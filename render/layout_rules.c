@@ -51,10 +51,10 @@ own(struct layout *p, const struct object *rule, struct owned *ret)
 
     ret->rule = rule;
     ret->order = fields_int(rule, F_RULE_ORDER);
-    if (!rule->fields[F_RULE_SERVICE].is_null) {
+    if (!object_field(rule, F_RULE_SERVICE)->is_null) {
         ret->kind = K_SERVICE;
         owner = find(p, rule, F_RULE_SERVICE, K_SERVICE, fields_text(rule, F_RULE_SERVICE));
-    } else if (!rule->fields[F_RULE_LISTENER].is_null) {
+    } else if (!object_field(rule, F_RULE_LISTENER)->is_null) {
         ret->kind = K_LISTENER;
         owner = layout_follow(
             p, rule, F_RULE_LISTENER, K_LISTENER, fields_text(rule, F_RULE_LISTENER));
@@ -135,7 +135,7 @@ layout_rules_make(struct layout *p)
 const struct object *
 layout_condition(struct layout *p, const struct object *rule, uint32_t i)
 {
-    const struct value *use = &rule->fields[F_RULE_CONDITIONS].u.items[i];
+    const struct value *use = &object_field(rule, F_RULE_CONDITIONS)->u.items[i];
 
     return find(
         p, rule, F_RULE_CONDITIONS, K_CONDITION,

@@ -14,7 +14,7 @@ list_put(struct buf *out, const char *which, struct text name)
 static void
 write_networks(struct rendered *r, const char *folder, const struct object *o, unsigned field)
 {
-    const struct value *networks = &o->fields[field];
+    const struct value *networks = object_field(o, field);
     struct artefact *a;
 
     if (networks->count == 0) {

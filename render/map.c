@@ -30,7 +30,7 @@ put_service(
     struct buf *out, struct layout *p, const struct layout_service *s,
     const struct object *listener)
 {
-    const struct value *hosts = &s->object->fields[F_SERVICE_HOSTS];
+    const struct value *hosts = object_field(s->object, F_SERVICE_HOSTS);
     struct text path = fields_text(s->object, F_SERVICE_PATH);
     uint32_t i = 0;
 
@@ -97,7 +97,8 @@ map_write(struct rendered *r, struct layout *p)
             const struct layout_service *s = &p->services[p->routes[l->first + j]];
 
             if (j + 4 < l->count) {
-                refs_fetch(p->services[p->routes[l->first + j + 4]].object);
+                refs_fetch(
+                    p->services[p->routes[l->first + j + 4]].object, LAYOUT_SERVICE_BYTES);
             }
             if (s->pool != NULL) {
                 put_service(&a->bytes, p, s, l->object);

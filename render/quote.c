@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "render/quote.h"
 
+#include <limits.h>
+
 enum quote_class {
     QUOTE_INSIDE,  /* stands inside double quotes */
     QUOTE_BARE,    /* stands anywhere in a word */
@@ -8,19 +10,26 @@ enum quote_class {
     QUOTE_HEX,     /* inside double quotes as \xHH */
 };
 
+#define B(c) [c] = 1
+
+static const unsigned char bare[UCHAR_MAX + 1] = {
+    B('%'), B('*'), B('+'), B(','), B('-'), B('.'), B('/'), B('0'), B('1'), B('2'), B('3'),
+    B('4'), B('5'), B('6'), B('7'), B('8'), B('9'), B(':'), B('='), B('@'), B('A'), B('B'),
+    B('C'), B('D'), B('E'), B('F'), B('G'), B('H'), B('I'), B('J'), B('K'), B('L'), B('M'),
+    B('N'), B('O'), B('P'), B('Q'), B('R'), B('S'), B('T'), B('U'), B('V'), B('W'), B('X'),
+    B('Y'), B('Z'), B('_'), B('a'), B('b'), B('c'), B('d'), B('e'), B('f'), B('g'), B('h'),
+    B('i'), B('j'), B('k'), B('l'), B('m'), B('n'), B('o'), B('p'), B('q'), B('r'), B('s'),
+    B('t'), B('u'), B('v'), B('w'), B('x'), B('y'), B('z'), B('~'),
+};
+
 /* Whatever is not listed needs quotes and nothing else. */
-static inline enum quote_class
+static enum quote_class
 class_of(char c)
 {
-    if ((c >= 'a' && c <= 'z') || (c >= '+' && c <= ':') || (c >= '@' && c <= 'Z')) {
-        return QUOTE_BARE; /* with + , - . / : and @ */
+    if (bare[(unsigned char)c] != 0) {
+        return QUOTE_BARE;
     }
     switch (c) {
-    case '_':
-    case '=':
-    case '~':
-    case '*':
-    case '%': return QUOTE_BARE;
     case '"':
     case '$':
     case '\\': return QUOTE_ESCAPED;
@@ -31,12 +40,12 @@ class_of(char c)
 static bool
 is_bare(struct text t)
 {
+    unsigned char all = t.len > 0;
+
     for (uint32_t i = 0; i < t.len; i++) {
-        if (class_of(t.s[i]) != QUOTE_BARE) {
-            return false;
-        }
+        all &= bare[(unsigned char)t.s[i]];
     }
-    return t.len > 0;
+    return all != 0;
 }
 
 static void

@@ -32,15 +32,14 @@ first_slot(const struct refs *x, const struct refs_table *t, uint64_t key)
 static void
 reserve(struct refs_table *t, size_t objects)
 {
-    size_t cap = 64;
-
-    while (cap < objects * 2) {
-        cap *= 2;
+    t->cap = 64;
+    while (t->cap < objects * 2) {
+        t->cap *= 2;
     }
-    if (cap > t->cap) {
+    if (t->cap > t->room) {
         free(t->slots);
-        t->slots = xmalloc(cap * sizeof *t->slots);
-        t->cap = cap;
+        t->slots = xmalloc(t->cap * sizeof *t->slots);
+        t->room = t->cap;
     }
     memset(t->slots, 0, t->cap * sizeof *t->slots);
 }
@@ -52,18 +51,16 @@ static void
 add_kind(struct refs *x, const struct snapshot *s, enum kind k)
 {
     struct refs_table *t = &x->tables[k];
-    const struct object *const *objects;
-    const uint64_t *keys;
-    size_t count = snapshot_kind_keys(s, k, &keys, &objects);
+    size_t count = snapshot_kind_keys(s, k, &t->keys, &t->objects);
 
     reserve(t, count);
     for (size_t i = 0; i < count; i++) {
-        size_t at = first_slot(x, t, keys[i]);
+        size_t at = first_slot(x, t, t->keys[i]);
 
-        while (t->slots[at].object != NULL) {
+        while (t->slots[at] != 0) {
             at = (at + 1) & (t->cap - 1);
         }
-        t->slots[at] = (struct refs_slot){keys[i], objects[i]};
+        t->slots[at] = (uint32_t)i + 1;
     }
 }
 
@@ -78,41 +75,19 @@ refs_build(struct refs *x, const struct snapshot *s)
     }
 }
 
-struct refs_wanted
-refs_want(const struct refs *x, enum kind k, struct text id)
-{
-    const struct refs_table *t = &x->tables[k];
-    struct refs_wanted wanted = {.kind = k};
-
-    wanted.valid = snapshot_id_key(k, id.s, &wanted.key);
-    if (wanted.valid) {
-        __builtin_prefetch(&t->slots[first_slot(x, t, wanted.key)]);
-    }
-    return wanted;
-}
-
-const struct object *
-refs_get(const struct refs *x, const struct refs_wanted *wanted)
-{
-    const struct refs_table *t = &x->tables[wanted->kind];
-    size_t at;
-
-    if (!wanted->valid) {
-        return NULL;
-    }
-    at = first_slot(x, t, wanted->key);
-    while (t->slots[at].object != NULL && t->slots[at].key != wanted->key) {
-        at = (at + 1) & (t->cap - 1);
-    }
-    return t->slots[at].object;
-}
-
 const struct object *
 refs_find(const struct refs *x, enum kind k, struct text id)
 {
-    struct refs_wanted wanted = refs_want(x, k, id);
+    const struct refs_table *t = &x->tables[k];
+    uint64_t key = snapshot_ref_key(id);
+    size_t at = first_slot(x, t, key);
 
-    return refs_get(x, &wanted);
+    for (; t->slots[at] != 0; at = (at + 1) & (t->cap - 1)) {
+        if (t->keys[t->slots[at] - 1] == key) {
+            return t->objects[t->slots[at] - 1];
+        }
+    }
+    return NULL;
 }
 
 size_t

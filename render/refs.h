@@ -7,14 +7,11 @@
 
 #include "model/snapshot.h"
 
-struct refs_slot {
-    uint64_t key;                /* snapshot_id_key */
-    const struct object *object; /* NULL: free */
-};
-
 struct refs_table {
-    struct refs_slot *slots;
-    size_t cap; /* a power of two, 0: nobody refers to this kind */
+    uint32_t *slots;  /* place in keys + 1, 0: free */
+    size_t cap, room; /* cap: a power of two, 0: nobody refers to this kind; room: allocated */
+    const uint64_t *keys;                /* snapshot_id_key */
+    const struct object *const *objects; /* beside keys */
 };
 
 struct refs {
@@ -31,45 +28,17 @@ void refs_build(struct refs *x, const struct snapshot *s);
 /* NULL when there is none. */
 const struct object *refs_find(const struct refs *x, enum kind k, struct text id);
 
-/* The same in two steps, for who has many: some time after the first, which fetches the slot
- * ahead, the second need not wait for it. */
-struct refs_wanted {
-    enum kind kind;
-    bool valid;
-    uint64_t key;
-};
-
-struct refs_wanted refs_want(const struct refs *x, enum kind k, struct text id);
-const struct object *refs_get(const struct refs *x, const struct refs_wanted *wanted);
 /* Place of an object of s among its kind, by name: objects[kind][place]. */
 size_t refs_place(const struct refs *x, const struct object *o);
 
-/* Fetches ahead what a caller will read of an object: a render waits for memory more than
- * for anything else. */
+/* Fetches ahead the first bytes of an object, in which stand its fields and most texts: a
+ * render waits for memory more than for anything else. */
 static inline void
-refs_fetch_span(const struct object *o, size_t from, size_t bytes)
+refs_fetch(const struct object *o, size_t bytes)
 {
-    const char *at = (const char *)o + from;
-
     for (size_t i = 0; i < bytes; i += 64) {
-        __builtin_prefetch(at + i);
+        __builtin_prefetch((const char *)o + i);
     }
-}
-
-/* Of an object with few fields: name, id, fields, most texts. */
-static inline void
-refs_fetch(const struct object *o)
-{
-    refs_fetch_span(o, 0, 640);
-}
-
-/* Of one with many, of which few are set: its start, and behind the fields its lists, its name
- * and its first texts. */
-static inline void
-refs_fetch_ends(const struct object *o, enum kind kind)
-{
-    refs_fetch_span(o, 0, 192);
-    refs_fetch_span(o, sizeof *o + schema_kinds[kind].field_count * sizeof(struct value), 320);
 }
 
 #endif

@@ -26,26 +26,39 @@ writer_fixed(struct writer *w, const char *lines)
     ASSERT(*lines == '\0');
 }
 
+static size_t
+digits_of(uint32_t v)
+{
+    size_t count = 1;
+
+    for (; v >= 10000; v /= 10000) {
+        count += 4;
+    }
+    return count + (v >= 10) + (v >= 100) + (v >= 1000);
+}
+
 void
 writer_put_int(struct buf *out, int64_t v)
 {
-    char digits[10];
-    size_t at = sizeof digits;
+    static const char pairs[] = "000102030405060708091011121314151617181920212223242526272829"
+                                "303132333435363738394041424344454647484950515253545556575859"
+                                "606162636465666768697071727374757677787980818283848586878889"
+                                "90919293949596979899";
     uint32_t small = (uint32_t)v;
+    size_t at = digits_of(small);
+    char *to;
 
-    if (v < 0 || v > UINT32_MAX) {
+    if (v < 0 || v > UINT32_MAX || (to = buf_extend(out, at)) == NULL) {
         buf_i64(out, v);
         return;
     }
-    if (small < 10) {
-        buf_putc(out, (char)('0' + small));
-        return;
+    for (; at > 1; small /= 100) {
+        at -= 2;
+        memcpy(to + at, &pairs[small % 100 * 2], 2);
     }
-    do {
-        digits[--at] = (char)('0' + small % 10);
-        small /= 10;
-    } while (small > 0);
-    buf_put(out, digits + at, sizeof digits - at);
+    if (at > 0) {
+        *to = (char)('0' + small);
+    }
 }
 
 void
@@ -151,7 +164,7 @@ writer_default_time(struct writer *w, const char *keyword, enum kind kind, unsig
 void
 writer_directives(struct writer *w, unsigned field)
 {
-    const struct value *lines = &w->object->fields[field];
+    const struct value *lines = object_field(w->object, field);
 
     for (uint32_t i = 0; i < lines->count; i++) {
         PUT(w->out, "    ");

@@ -41,24 +41,46 @@ static inline void
 buf_copy(char *to, const char *from, size_t bytes)
 {
     uint64_t ends[2];
+    uint32_t halves[2];
 
-    if (__builtin_constant_p(bytes) || bytes < 8 || bytes > 16) {
+    if (__builtin_constant_p(bytes) || bytes < 4 || bytes > 16) {
         memcpy(to, from, bytes);
-        return;
+    } else if (bytes < 8) {
+        memcpy(&halves[0], from, 4);
+        memcpy(&halves[1], from + bytes - 4, 4);
+        memcpy(to, &halves[0], 4);
+        memcpy(to + bytes - 4, &halves[1], 4);
+    } else {
+        memcpy(&ends[0], from, 8);
+        memcpy(&ends[1], from + bytes - 8, 8);
+        memcpy(to, &ends[0], 8);
+        memcpy(to + bytes - 8, &ends[1], 8);
     }
-    memcpy(&ends[0], from, 8);
-    memcpy(&ends[1], from + bytes - 8, 8);
-    memcpy(to, &ends[0], 8);
-    memcpy(to + bytes - 8, &ends[1], 8);
+}
+
+/* Appends bytes that the caller writes now, and returns where; NULL, and nothing is appended,
+ * where that needs more memory. */
+static inline char *
+buf_extend(struct buf *b, size_t bytes)
+{
+    char *at;
+
+    if (bytes >= b->cap - b->len || b->failed) {
+        return NULL;
+    }
+    at = b->data + b->len;
+    b->len += bytes;
+    b->data[b->len] = '\0';
+    return at;
 }
 
 static inline void
 buf_put(struct buf *b, const void *p, size_t bytes)
 {
-    if (bytes > 0 && bytes < b->cap - b->len && !b->failed) {
-        buf_copy(b->data + b->len, p, bytes);
-        b->len += bytes;
-        b->data[b->len] = '\0';
+    char *at = bytes > 0 ? buf_extend(b, bytes) : NULL;
+
+    if (at != NULL) {
+        buf_copy(at, p, bytes);
     } else {
         buf_put_slow(b, p, bytes);
     }

@@ -134,7 +134,7 @@ check_protective(struct apply *a, const struct target *t)
 
         (void)snprintf(pointer, sizeof pointer, "/%s", f->name);
         if (f->protective && json_object_get(t->body, f->name) == NULL &&
-            !value_equal(f, &t->base->fields[i], &t->object->fields[i])) {
+            !value_equal(f, object_field(t->base, i), object_field(t->object, i))) {
             problems_add(
                 a->p, SEVERITY_ERROR, "left_out", &where,
                 "%s is set, and leaving it out would undo that: send the value that it shall "

@@ -196,7 +196,8 @@ object_build(enum kind kind, const char *id, const struct value *fields)
 {
     CLEANUP(buf_wipe_fini) struct buf canonical = {0};
     const struct schema_kind *k = schema_kind(kind);
-    struct sizes sizes = {.values = k->field_count};
+    struct sizes sizes = {0};
+    uint64_t differs = 0;
     struct object *o;
     struct block block;
     struct value *copies;
@@ -205,26 +206,30 @@ object_build(enum kind kind, const char *id, const struct value *fields)
     buf_init(&canonical, OBJECT_MAX_BYTES);
     object_canonical(kind, fields, &canonical);
     for (uint32_t i = 0; i < k->field_count; i++) {
-        measure(&k->fields[i], &fields[i], &sizes);
+        if (!object_is_default(&k->fields[i], &fields[i])) {
+            differs |= UINT64_C(1) << i;
+            sizes.values++;
+            measure(&k->fields[i], &fields[i], &sizes);
+        }
     }
     o = xmalloc(
         sizeof *o + sizes.values * sizeof(struct value) + sizes.bytes + canonical.len + 1);
     memset(o, 0, sizeof *o);
     block.values = (struct value *)(o + 1);
     block.bytes = (char *)(block.values + sizes.values);
-    copies = take_values(&block, k->field_count);
+    copies = take_values(&block, (size_t)__builtin_popcountll(differs));
+    o->differs = differs;
+    o->values = copies;
     for (uint32_t i = 0; i < k->field_count; i++) {
-        copies[i] = copy_value(&block, &k->fields[i], &fields[i]);
-        if (!object_is_default(&k->fields[i], &fields[i])) {
-            o->differs |= UINT64_C(1) << i;
+        if ((differs >> i & 1) != 0) {
+            *copies++ = copy_value(&block, &k->fields[i], &fields[i]);
         }
     }
     o->magic = OBJECT_MAGIC;
     atomic_init(&o->refs, 1);
     o->kind = kind;
     memcpy(o->id, id, strlen(id) + 1);
-    o->fields = copies;
-    o->name = copies[0].u.text;
+    o->name = object_field(o, 0)->u.text;
     o->canonical = put_bytes(&block, canonical.data, canonical.len);
     o->canonical_len = (uint32_t)canonical.len;
     o->objhash = sha256(o->canonical, o->canonical_len);
@@ -237,7 +242,7 @@ const struct value *
 object_value(const struct object *o, unsigned field)
 {
     ASSERT(field < schema_kind(checked(o)->kind)->field_count);
-    return &o->fields[field];
+    return object_field(o, field);
 }
 
 static const struct value *
@@ -354,9 +359,9 @@ object_each_ref(const struct object *o, object_ref_fn fn, void *ctx)
         }
         at = put_step(w.pointer, 0, f->name);
         if (f->list) {
-            tell_list(&w, at, f, &o->fields[i]);
+            tell_list(&w, at, f, object_field(o, i));
         } else {
-            tell(&w, f, &o->fields[i]);
+            tell(&w, f, object_field(o, i));
         }
     }
 }
@@ -372,7 +377,7 @@ object_effect(const struct object *a, const struct object *b)
     for (uint32_t i = 0; i < k->field_count; i++) {
         const struct schema_field *f = &k->fields[i];
 
-        if (a == NULL || b == NULL || !value_equal(f, &a->fields[i], &b->fields[i])) {
+        if (a == NULL || b == NULL || !value_equal(f, object_field(a, i), object_field(b, i))) {
             effect |= f->effect;
         }
     }

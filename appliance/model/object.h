@@ -30,7 +30,8 @@ struct object {
     const char *canonical; /* bytes that objhash covers */
     uint32_t canonical_len;
     uint64_t differs;           /* bit i: field i has another value than its default */
-    const struct value *fields; /* [schema_kind(kind)->field_count] */
+    const struct value *values; /* of the fields that differ, one behind the other: most fields
+                                   of most objects have their defaults */
 };
 
 /* Translates references. by_name: *ret_id of the object of that kind and name, or NULL.
@@ -73,6 +74,24 @@ struct object *object_singleton(enum kind kind);
 struct object *object_ref(const struct object *o);
 void object_unref(const struct object *o); /* NULL is allowed */
 void object_new_id(char ret[OBJECT_ID_BYTES]);
+
+/* A field's value, without a check of field. */
+static inline const struct value *
+object_field(const struct object *o, unsigned field)
+{
+    uint64_t bit = UINT64_C(1) << field;
+    uint64_t below = o->differs & (bit - 1);
+
+    if ((o->differs & bit) == 0) {
+        return &schema_kinds[o->kind].defaults[field];
+    }
+    /* The number of bits, by adding neighbours. */
+    below -= below >> 1 & UINT64_C(0x5555555555555555);
+    below =
+        (below & UINT64_C(0x3333333333333333)) + (below >> 2 & UINT64_C(0x3333333333333333));
+    below = (below + (below >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    return &o->values[below * UINT64_C(0x0101010101010101) >> 56];
+}
 
 /* Readers; the field must be of that type (asserted) and not null. */
 int64_t object_int(const struct object *o, unsigned field); /* FT_INT, FT_ENUM index */

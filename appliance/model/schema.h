@@ -17,6 +17,8 @@ enum scope { SCOPE_SHARED, SCOPE_LOCAL };
 
 enum field_type { FT_BOOL, FT_INT, FT_TEXT, FT_ENUM, FT_REF, FT_RECORD };
 
+struct value; /* model/value.h */
+
 /* What a change of a field touches. */
 #define EFFECT_NONE            0u
 #define EFFECT_HAPROXY_RUNTIME 1u /* the admin socket can do it */
@@ -65,6 +67,8 @@ struct schema_kind {
     bool has_secret;
     bool manage;                       /* who may only edit may not change it */
     const struct schema_field *fields; /* field 0 is always "name" (FT_TEXT) */
+    const struct value *defaults;      /* of the fields; of a required one, or of a list whose
+                                          default is not empty, it means nothing */
     uint32_t field_count;
     const uint16_t *sorted; /* indexes of fields by name */
     /* The reference by which an object is part of another one (model/belong.h), or -1. */

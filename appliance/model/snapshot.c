@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/snapshot.h"
 
-#include <endian.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/snapshot_parts.h"
 
-#define ID_DIGITS      16
 #define FP_LINES_BYTES 8192
 #define FP_FIRST_BYTES 24
 
@@ -98,10 +96,9 @@ snapshot_cleanup(struct snapshot **s)
 
 /* ---- searches ---- */
 
-/* Eight lower-case hexadecimal digits, all at once: the number they write, the first digit
- * leading. False when one of them is none. */
+/* Whether all of eight bytes are lower-case hexadecimal digits. */
 static bool
-hex_digits(const char *at, uint64_t *ret)
+are_hex_digits(const char *at)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101);
     uint64_t text;
@@ -109,35 +106,26 @@ hex_digits(const char *at, uint64_t *ret)
     uint64_t x;
 
     memcpy(&text, at, sizeof text);
-    text = be64toh(text);
     letters = (text >> 6) & ones;
     x = (text & 0x0f * ones) + 9 * letters;
-    if ((text & 0xf0 * ones) != 0x30 * (ones + letters) || (x & 0xf0 * ones) != 0 ||
-        ((x + 6 * ones) & 0x10 * ones) != 0x10 * letters) {
-        return false;
-    }
-    x = (x | x >> 4) & UINT64_C(0x00ff00ff00ff00ff);
-    x = (x | x >> 8) & UINT64_C(0x0000ffff0000ffff);
-    *ret = (x | x >> 16) & UINT32_MAX;
-    return true;
+    return (text & 0xf0 * ones) == 0x30 * (ones + letters) && (x & 0xf0 * ones) == 0 &&
+           ((x + 6 * ones) & 0x10 * ones) == 0x10 * letters;
 }
 
 bool
 snapshot_id_key(enum kind kind, const char *id, uint64_t *ret)
 {
     const struct schema_kind *k = schema_kind(kind);
-    uint64_t upper;
-    uint64_t lower;
 
     if (k->singleton) {
         *ret = 0;
         return strcmp(id, k->name) == 0;
     }
-    if (strnlen(id, ID_DIGITS + 1) != ID_DIGITS || !hex_digits(id, &upper) ||
-        !hex_digits(id + ID_DIGITS / 2, &lower)) {
+    if (strnlen(id, SNAPSHOT_ID_DIGITS + 1) != SNAPSHOT_ID_DIGITS || !are_hex_digits(id) ||
+        !are_hex_digits(id + SNAPSHOT_ID_DIGITS / 2)) {
         return false;
     }
-    *ret = upper << 32 | lower;
+    *ret = snapshot_ref_key((struct text){id, SNAPSHOT_ID_DIGITS});
     return true;
 }
 

@@ -4,7 +4,12 @@
 #ifndef LOCKSTEP_MODEL_SNAPSHOT_H
 #define LOCKSTEP_MODEL_SNAPSHOT_H
 
+#include <endian.h>
+#include <string.h>
+
 #include "model/object.h"
+
+#define SNAPSHOT_ID_DIGITS 16
 
 struct snapshot;
 
@@ -23,6 +28,31 @@ size_t snapshot_count(const struct snapshot *s);
 /* The 16 hexadecimal digits as a number, which sorts as they do; 0 for a singleton. False
  * when id has not the form of an id of that kind. */
 bool snapshot_id_key(enum kind kind, const char *id, uint64_t *ret);
+
+/* Eight lower-case hexadecimal digits, all at once: the number they write, the first digit
+ * leading. Any other eight bytes make any number. */
+static inline uint64_t
+snapshot_hex_digits(const char *at)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t x;
+
+    memcpy(&x, at, sizeof x);
+    x = be64toh(x);
+    x = (x & 0x0f * ones) + 9 * ((x >> 6) & ones);
+    x = (x | x >> 4) & UINT64_C(0x00ff00ff00ff00ff);
+    x = (x | x >> 8) & UINT64_C(0x0000ffff0000ffff);
+    return (x | x >> 16) & UINT32_MAX;
+}
+
+/* snapshot_id_key of the id in a reference, which object_parse has checked. */
+static inline uint64_t
+snapshot_ref_key(struct text id)
+{
+    ASSERT(id.len == SNAPSHOT_ID_DIGITS);
+    return snapshot_hex_digits(id.s) << 32 | snapshot_hex_digits(id.s + SNAPSHOT_ID_DIGITS / 2);
+}
+
 /* The objects of one kind by their id's number, beside the numbers: both point into the
  * snapshot. */
 size_t snapshot_kind_keys(

@@ -162,6 +162,23 @@ def table(source, prefix, fields):
     return "".join(out)
 
 
+def default_value(field):
+    """What an object has of a field that it does not hold (object_is_default), as C."""
+    if field.get("list"):
+        return "{.u.items = NULL}"
+    default_int, default_text = default_of(field)
+    if field["type"] not in ("text", "ref"):
+        return "{.u.i = %s}" % default_int
+    if default_text == "NULL":
+        return "{.is_null = true}"
+    return "{.u.text = {%s, sizeof(%s) - 1}}" % (default_text, default_text)
+
+
+def defaults(kind):
+    rows = "".join("    %s,\n" % default_value(field) for field in kind["fields"])
+    return "static const struct value defaults_%s[] = {\n%s};\n\n" % (kind["kind"], rows)
+
+
 def belongs_of(kind):
     """Index of the reference by which an object is part of another one, or -1."""
     return next((i for i, f in enumerate(kind["fields"])
@@ -181,6 +198,7 @@ def kind_rows(kind):
     yield "manage", c_bool(kind.get("permission") == "manage")
     yield "belongs", str(belongs_of(kind))
     yield "fields", "fields_" + kind["kind"]
+    yield "defaults", "defaults_" + kind["kind"]
     yield "field_count", str(len(kind["fields"]))
     yield "sorted", "sorted_" + kind["kind"]
 
@@ -205,11 +223,12 @@ def keywords(types):
 
 
 def tables(source, schema_json, openapi_json):
-    out = [NOTICE, "#include \"model/schema.h\"\n\n",
+    out = [NOTICE, "#include \"model/value.h\"\n\n",
            "/* C11 promises literals of 4095 bytes only; both compilers take any length. */\n"
            "#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n\n"]
     for kind in source.kinds:
         out.append(table(source, kind["kind"], kind["fields"]))
+        out.append(defaults(kind))
     out.append("const struct schema_kind schema_kinds[KIND_COUNT] = {\n")
     for kind in source.kinds:
         rows = ["        .%s = %s,\n" % row for row in kind_rows(kind)]

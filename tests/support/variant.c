@@ -116,7 +116,7 @@ variant_poisoned(
         /* Field 0 is the name: two objects cannot have one. A host has to resolve. */
         for (uint32_t f = 1; f < k->field_count; f++) {
             json_auto_t *body = object_to_json(o, &refs);
-            json_auto_t *value = poison(&o->fields[f], &k->fields[f], body, text);
+            json_auto_t *value = poison(object_field(o, f), &k->fields[f], body, text);
             struct object *next = NULL;
 
             if (value == NULL || has_regex(o) ||

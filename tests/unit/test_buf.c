@@ -95,6 +95,30 @@ maximum_zero_takes_nothing(void **state)
 }
 
 static void
+extends_only_where_memory_is(void **state)
+{
+    struct buf b;
+    size_t room;
+
+    (void)state;
+    buf_init(&b, 100);
+    assert_null(buf_extend(&b, 0));
+    buf_putc(&b, 'a');
+    room = b.cap - b.len - 1; /* the NUL needs one */
+    assert_null(buf_extend(&b, room + 1));
+    assert_int_equal(b.len, 1);
+    memset(buf_extend(&b, room), 'b', room);
+    assert_int_equal(strlen(buf_str(&b)), 1 + room);
+    assert_null(buf_extend(&b, 1));
+    for (int i = 0; i < 200; i++) {
+        buf_putc(&b, 'c');
+    }
+    assert_true(b.failed);
+    assert_null(buf_extend(&b, 1));
+    buf_fini(&b);
+}
+
+static void
 reserve_prevents_moving(void **state)
 {
     CLEANUP(buf_fini) struct buf b;
@@ -224,6 +248,7 @@ main(void)
         cmocka_unit_test(exactly_the_maximum_fits),
         cmocka_unit_test(maximum_zero_takes_nothing),
         cmocka_unit_test(reserve_prevents_moving),
+        cmocka_unit_test(extends_only_where_memory_is),
         cmocka_unit_test(printf_grows_and_obeys_the_maximum),
         cmocka_unit_test(integers_are_written_in_full_range),
         cmocka_unit_test(reset_keeps_memory_and_clears_the_failure),

@@ -84,6 +84,11 @@ knows_which_fields_differ(void **state)
     assert_int_equal(o->differs >> F_SERVICE_NOTE & 1, 1);
     assert_int_equal(o->differs >> F_SERVICE_CERTIFICATE & 1, 0);
     assert_int_equal(o->differs >> F_SERVICE_PATH & 1, 0);
+    assert_string_equal(object_text(o, F_SERVICE_NOTE).s, "x");
+    assert_string_equal(object_text(o, F_SERVICE_PATH).s, "/");
+    assert_true(object_value(o, F_SERVICE_CERTIFICATE)->is_null);
+    assert_true(object_bool(o, F_SERVICE_REDIRECT_HTTPS));
+    assert_int_equal(object_value(o, F_SERVICE_HOSTS)->count, 0);
     object_unref(o);
 }
 

@@ -101,6 +101,25 @@ html_shows_markup_as_text(void **state)
     check(quote_html, rows, ARRAY_LEN(rows));
 }
 
+/* What HAProxy's manual, "Quoting and escaping", gives a meaning, and what is no ASCII. */
+static void
+only_bytes_without_a_meaning_stand_bare(void **state)
+{
+    static const char without[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+        "%*+,-./:=@_~";
+
+    (void)state;
+    for (int c = 1; c < 256; c++) {
+        const char word[] = {'a', (char)c, 'z', '\0'};
+        struct buf CLEANUP(buf_fini) b;
+
+        buf_init(&b, 100);
+        quote_word(&b, quote_text(word));
+        assert_int_equal(buf_str(&b)[0] != '"', strchr(without, c) != NULL);
+    }
+}
+
 static void
 plain_is_printable_ascii_without_space(void **state)
 {
@@ -122,6 +141,7 @@ main(void)
         cmocka_unit_test(words_hold_no_line_end_or_control_byte),
         cmocka_unit_test(formats_show_a_percent_sign_as_it_is),
         cmocka_unit_test(html_shows_markup_as_text),
+        cmocka_unit_test(only_bytes_without_a_meaning_stand_bare),
         cmocka_unit_test(plain_is_printable_ascii_without_space),
     };
 
