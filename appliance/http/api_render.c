@@ -37,7 +37,7 @@ read_op(struct request *r, struct change *ret, bool *ret_any)
         return true;
     }
     if (!schema_kind_by_name(kind, &ret->kind) || schema_kind(ret->kind)->direct) {
-        reply_problem(r, 404, error_name(ERR_NOT_FOUND), "no kind of that name is rendered");
+        reply_problem(r, 404, error_name(ERR_NOT_FOUND), "no kind \"%s\" is rendered", kind);
         return false;
     }
     if (body != NULL && !json_is_null(body) && !json_is_object(body)) {

@@ -66,7 +66,9 @@ struct schema_kind {
     bool manage;                       /* who may only edit may not change it */
     const struct schema_field *fields; /* field 0 is always "name" (FT_TEXT) */
     uint32_t field_count;
-    const uint16_t *sorted; /* indexes of fields by name */
+    const uint16_t *sorted;  /* indexes of fields by name */
+    const uint16_t *columns; /* indexes of the fields that a list shows */
+    uint32_t column_count;
     /* The reference by which an object is part of another one (model/belong.h), or -1. */
     int belongs;
 };
