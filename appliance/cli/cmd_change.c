@@ -240,6 +240,9 @@ read_only(struct cli *c, const json_t *words, json_t *objects)
         if (text[len] == '\0' && !kind->singleton) {
             return cli_misused(c, "--only %s: it is KIND/NAME", text);
         }
+        if (text[len] != '\0' && kind->singleton && strcmp(text + len + 1, kind->name) != 0) {
+            return cli_misused(c, "--only %s: there is one %s only", text, kind->name);
+        }
         const char *name = kind->singleton ? kind->name : text + len + 1;
         json_array_append_new(
             objects, json_pack("{s:s, s:s}", "kind", kind->name, "name", name));

@@ -186,7 +186,7 @@ cmd_explain(struct cli *c, int argc, char **argv)
     }
     int at = argc > 2 ? schema_field_index(kind->fields, kind->field_count, argv[2]) : -1;
     if (argc > 2 && at < 0) {
-        return cli_misused(c, "a %s has no field \"%s\"", kind->name, argv[2]);
+        return cli_misused(c, "%s has no field \"%s\"", kind->name, argv[2]);
     }
     if (c->json) {
         show_json(c, kind);

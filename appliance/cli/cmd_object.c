@@ -175,10 +175,33 @@ put_record(const struct schema_field *field, struct buf *out, const json_t *reco
     }
 }
 
+/* A text of several lines, as a certificate, in its lines. */
+static void
+show_lines(const char *name, const char *text)
+{
+    while (*text != '\0') {
+        CLEANUP(buf_fini) struct buf line;
+        CLEANUP(buf_fini) struct buf clean;
+        size_t len = strcspn(text, "\n");
+
+        buf_init(&line, VALUE_MAX_BYTES);
+        buf_init(&clean, VALUE_MAX_BYTES);
+        buf_put(&line, text, len);
+        cli_put_text(&clean, buf_str(&line));
+        printf("%-26s %s\n", name, buf_str(&clean));
+        name = "";
+        text += len + (text[len] == '\n');
+    }
+}
+
 /* One line, of a list one for each item. */
 static void
 show_field(const struct schema_field *field, const json_t *v)
 {
+    if (json_is_string(v) && strchr(json_string_value(v), '\n') != NULL) {
+        show_lines(field->name, json_string_value(v));
+        return;
+    }
     size_t count = json_array_size(v);
 
     for (size_t i = 0; i < (count > 0 ? count : 1); i++) {
@@ -279,7 +302,7 @@ take_fields(const struct schema_kind *kind, int argc, char **argv, json_t *body)
         const char *name = key != NULL ? json_string_value(key) : "";
         int at = schema_field_index(kind->fields, kind->field_count, name);
         if (at < 0) {
-            fprintf(stderr, "lockstep: a %s has no field \"%s\"; it has:", kind->name, name);
+            fprintf(stderr, "lockstep: %s has no field \"%s\"; it has:", kind->name, name);
             for (uint32_t f = 0; f < kind->field_count; f++) {
                 fprintf(stderr, " %s", kind->fields[f].name);
             }
@@ -359,9 +382,8 @@ cmd_create(struct cli *c, int argc, char **argv)
     status = cli_call(c, &q, &made, NULL);
     json_decref(body);
     if (status == 0 && !cli_printed_json(c, made)) {
-        const char *key = json_string_value(json_object_get(made, "key"));
-        if (key != NULL) {
-            puts(key);
+        if (kind == schema_kind(K_AUTOMATION_KEY)) {
+            puts(cli_str(made, "key")); /* this once */
         } else {
             show_done(kind, name, '+');
         }

@@ -190,7 +190,22 @@ print_row_wrapped(struct cli *c, const char *const *cells, const size_t *widths,
     }
 }
 
-/* Takes columns from the widest until the row fits. */
+/* Of the columns from the first one on, that which can be cut; t->columns: none can. */
+static size_t
+widest_of(const struct table *t, const size_t *widths, size_t first)
+{
+    size_t widest = t->columns, most = COLUMN_LEAST;
+
+    for (size_t i = first; i < t->columns; i++) {
+        if (!t->kept[i] && widths[i] > most) {
+            widest = i;
+            most = widths[i];
+        }
+    }
+    return widest;
+}
+
+/* Takes columns from the widest until the row fits; from the first, a name, in the end only. */
 static void
 fit(const struct table *t, size_t *widths, size_t room)
 {
@@ -200,13 +215,11 @@ fit(const struct table *t, size_t *widths, size_t room)
         total += widths[i];
     }
     while (total > room) {
-        size_t widest = t->columns;
-        for (size_t i = 0; i < t->columns; i++) {
-            if (!t->kept[i] && (widest == t->columns || widths[i] > widths[widest])) {
-                widest = i;
-            }
+        size_t widest = widest_of(t, widths, 1);
+        if (widest == t->columns) {
+            widest = widest_of(t, widths, 0);
         }
-        if (widest == t->columns || widths[widest] <= COLUMN_LEAST) {
+        if (widest == t->columns) {
             return;
         }
         widths[widest]--;

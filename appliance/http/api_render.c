@@ -45,6 +45,11 @@ read_op(struct request *r, struct change *ret, bool *ret_any)
         return false;
     }
     if (schema_kind(ret->kind)->singleton) {
+        if (ret->name != NULL && strcmp(ret->name, kind) != 0) {
+            reply_problem(
+                r, 404, error_name(ERR_NOT_FOUND), "there is no %s \"%s\"", kind, ret->name);
+            return false;
+        }
         ret->name = schema_kind(ret->kind)->name;
     }
     if (json_is_object(body)) {

@@ -116,6 +116,8 @@ class Cli(unittest.TestCase):
         self.assertRegex(shown, r"(?m)^    balance leastconn +# pool app.test balance$")
         self.assertIn("No line is new", self.run_cli("render", "--changed"))
         self.run_cli("render", "pool", status=2)
+        self.assertIn('no haproxy "x"', self.run_cli("render", "haproxy", "x", "--file", "-",
+                                                     text="{}", status=1))
 
     def test_3_import_and_export(self):
         document = {
@@ -140,6 +142,8 @@ class Cli(unittest.TestCase):
         before = self.run_cli("export")
         self.assertNotIn("PRIVATE KEY", before)
         self.assertIn("Nothing to change", self.run_cli("import", "-", text=before))
+        self.assertRegex(self.run_cli("get", "certificate", "a.test"),
+                         r"(?m)^chain +-----BEGIN CERTIFICATE-----$")
         # Also where a listener names a placeholder itself.
         placeholder = self.run_json("get", "service", "a.test")["certificate"]
         listener = self.run_json("get", "service", "a.test")["listeners"][-1]
@@ -275,6 +279,13 @@ class Cli(unittest.TestCase):
         self.assertRegex(self.run_cli("list", "monitors"), r"(?m)^plain +tcp +- +0 +5000 ")
         self.assertRegex(self.run_cli("list", "monitors"), r"(?m)^app.test +http +/healthz +0 ")
         self.assertEqual(self.run_json("list", "node", "--names"), ["node"])
+        # A field that is called key is not the key of a program.
+        self.assertIn("+ condition office\n", self.run_cli(
+            "create", "condition", "office", "type=header", "key=X-From", "values=office"))
+        # A name is cut last.
+        name = "with-a-name-that-is-rather-long"
+        self.run_cli("create", "pool", name)
+        self.assertIn(name + " ", self.on_terminal(80, "list", "pools"))
         self.run_cli("discard", "--all")
 
     def test_5_explain_is_wrapped(self):
@@ -338,6 +349,7 @@ class Cli(unittest.TestCase):
                 (("server", "app.test.s1", "--note", "n"), "--note"),
                 (("server", "app.test.s1", "reset", "--note", "n"), "--note"),
                 (("list", "haproxy", "--match", "x"), "--match"),
+                (("apply", "--only", "haproxy/x"), "--only"),
                 (("render", "--changed", "--json"), "--changed")):
             self.assertIn(" " + name + " ", self.run_cli(*words, status=2).split("\n")[0])
 
