@@ -16,6 +16,9 @@
     })
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
+/* "change" PLURAL(n): the ending of a regular noun behind a number. */
+#define PLURAL(n) ((n) == 1 ? "" : "s")
+
 /* Always compiled in; prints the expression and aborts. For programmer errors only. */
 #define ASSERT(x) ((x) ? (void)0 : assert_failed(#x, __FILE__, __LINE__))
 NORETURN void assert_failed(const char *expr, const char *file, int line);

@@ -143,14 +143,32 @@ take_option(struct cli *c, int argc, char **argv, int *at)
     return 0;
 }
 
+static size_t
+times_given(const struct cli *c, const char *name)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < c->given_count; i++) {
+        n += strcmp(c->given[i].name, name) == 0;
+    }
+    return n;
+}
+
 static int
 check_line(const struct cli *c, int argc)
 {
     const struct command *k = c->command;
 
     for (const struct command_option *o = k->options; o->name != NULL; o++) {
-        if (o->required && !cli_flag(c, o->name)) {
+        size_t times = times_given(c, o->name);
+        if (o->required && times == 0) {
             return cli_misused(c, "%s %s is missing", o->name, o->value);
+        }
+        if (times > 1 && !o->repeat) {
+            return cli_misused(c, "%s stands more than once", o->name);
+        }
+        if (times > 0 && o->with != NULL && !cli_flag(c, o->with)) {
+            return cli_misused(c, "%s has no meaning without %s", o->name, o->with);
         }
     }
     if (argc - 1 < k->least) {

@@ -147,6 +147,9 @@ explain(const struct cli *c, const json_t *problem, struct rest_answer *answer)
         fprintf(stderr, "lockstep: %s\n", buf_str(&line));
     }
     show_problems(errors);
+    if (cli_int(problem, "dropped") > 0) {
+        cli_error("and %lld more", cli_int(problem, "dropped"));
+    }
 }
 
 static bool

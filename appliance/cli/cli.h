@@ -42,6 +42,8 @@ struct command_option {
     const char *value; /* "TEXT"; NULL: a flag */
     bool number;       /* the value is a decimal number */
     bool required;
+    bool repeat;      /* may stand more than once */
+    const char *with; /* the option without which it has no meaning; NULL: none */
 };
 
 struct command {

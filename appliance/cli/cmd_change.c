@@ -5,6 +5,8 @@
 
 #include "cli/show.h"
 
+#define SHOWN_BYTES 65536 /* of a word of the command line */
+
 /* "a,b,c" as an array of strings. */
 static json_t *
 split(const char *list)
@@ -31,9 +33,9 @@ set_confirm(const struct cli *c, json_t *body)
 
 /* How a task ended, and what has to follow. */
 static int
-follow_trial(struct cli *c, const json_t *task)
+follow_trial(struct cli *c, const json_t *task, json_t *result)
 {
-    int status = follow_task(c, task);
+    int status = follow_task(c, task, result);
 
     if (status == 0 && !c->json && cli_flag(c, "--confirm")) {
         printf(
@@ -41,6 +43,18 @@ follow_trial(struct cli *c, const json_t *task)
             cli_option(c, "--confirm"));
     }
     return status;
+}
+
+/* An answer with objects and, where these are applied at once, the task of it. */
+static int
+follow_objects(struct cli *c, json_t *answer)
+{
+    if (!c->json) {
+        show_objects(c, json_object_get(answer, "objects"));
+        (void)fflush(stdout);
+        show_problems(json_object_get(answer, "problems"));
+    }
+    return follow_trial(c, json_object_get(answer, "task"), answer);
 }
 
 static json_t *
@@ -63,19 +77,16 @@ show_published(struct cli *c, const json_t *answer, bool plan)
 {
     const json_t *diff = json_object_get(answer, "diff");
 
-    if (plan && json_is_object(diff)) {
+    if (json_is_object(diff)) {
         show_diff(c, diff);
-        return;
-    }
-    show_objects(c, json_object_get(answer, "objects"));
-    (void)fflush(stdout);
-    show_problems(json_object_get(answer, "problems"));
-    if (plan) {
-        return;
+    } else {
+        show_objects(c, json_object_get(answer, "objects"));
+        (void)fflush(stdout);
+        show_problems(json_object_get(answer, "problems"));
     }
     if (json_array_size(json_object_get(answer, "objects")) == 0) {
         puts("Nothing to change: it is published like this.");
-    } else {
+    } else if (!plan) {
         show_drafted();
     }
 }
@@ -102,9 +113,8 @@ cmd_publish(struct cli *c, int argc, char **argv)
     if (status != 0) {
         return status;
     }
-    json_t *task = json_object_get(answer, "task");
-    if (json_is_object(task)) {
-        status = follow_trial(c, task);
+    if (json_is_object(json_object_get(answer, "task"))) {
+        status = follow_objects(c, answer);
     } else if (!cli_printed_json(c, answer)) {
         show_published(c, answer, plan);
     }
@@ -149,7 +159,7 @@ cmd_diff(struct cli *c, int argc, char **argv)
 static void
 show_draft(struct cli *c, const json_t *draft)
 {
-    static const char *const heads[] = {"", "KIND", "NAME", "WHO", "WHEN", "CONFLICT"};
+    static const char *const heads[] = {"", "KIND", "NAME", "WHO", "WHEN (UTC)", "CONFLICT"};
     const json_t *changes = json_object_get(draft, "changes");
     const json_t *change;
     size_t i;
@@ -169,7 +179,7 @@ show_draft(struct cli *c, const json_t *draft)
         table_cell(t, cli_str(change, "kind"));
         table_cell(t, cli_str(change, "name"));
         table_cell(t, cli_str(change, "author"));
-        table_cell(t, show_time(c, cli_str(change, "at")));
+        table_cell_time(t, cli_str(change, "at"));
         table_cell(t, json_is_true(json_object_get(change, "conflict")) ? "yes" : "-");
     }
     table_print(t);
@@ -230,6 +240,9 @@ read_only(struct cli *c, const json_t *words, json_t *objects)
         if (text[len] == '\0' && !kind->singleton) {
             return cli_misused(c, "--only %s: it is KIND/NAME", text);
         }
+        if (text[len] != '\0' && kind->singleton && strcmp(text + len + 1, kind->name) != 0) {
+            return cli_misused(c, "--only %s: there is one %s only", text, kind->name);
+        }
         const char *name = kind->singleton ? kind->name : text + len + 1;
         json_array_append_new(
             objects, json_pack("{s:s, s:s}", "kind", kind->name, "name", name));
@@ -269,7 +282,7 @@ cmd_apply(struct cli *c, int argc, char **argv)
         status = cli_call(c, &q, &task, NULL);
     }
     if (status == 0) {
-        status = follow_trial(c, task);
+        status = follow_trial(c, task, NULL);
     }
     json_decref(task);
     json_decref(body);
@@ -286,9 +299,30 @@ cmd_confirm(struct cli *c, int argc, char **argv)
     (void)argc;
     (void)argv;
     if (status == 0 && !cli_printed_json(c, answer)) {
-        puts("Confirmed: it stays.");
+        printf("Confirmed: revision %lld stays.\n", cli_int(answer, "rev"));
     }
     json_decref(answer);
+    return status;
+}
+
+static int
+discard_all(struct cli *c)
+{
+    const struct call q = {.method = "DELETE", .path = cli_path(c, "draft", NULL)};
+    json_auto_t *draft = NULL;
+    int status = cli_get(c, q.path, &draft);
+    long long count = cli_int(draft, "count");
+
+    if (status == 0 && count > 0) {
+        status = cli_call(c, &q, NULL, NULL);
+    }
+    if (status == 0 && !c->json) {
+        if (count > 0) {
+            printf("The draft is empty: discarded %s.\n", show_count(c, count, "change"));
+        } else {
+            puts("The draft was empty already.");
+        }
+    }
     return status;
 }
 
@@ -301,22 +335,40 @@ cmd_discard(struct cli *c, int argc, char **argv)
     if (all == (argc > 1)) {
         return cli_misused(c, "give either KIND and NAME, or --all");
     }
-    if (argc > 1 && kind == NULL) {
+    if (all) {
+        return discard_all(c);
+    }
+    if (kind == NULL) {
         return EXIT_USAGE;
     }
-    if (kind != NULL && argc < 3 && !kind->singleton) {
+    if (argc < 3 && !kind->singleton) {
         return cli_misused(c, "the name of the %s is missing", kind->name);
     }
-    const char *name = argc == 3 ? argv[2] : kind != NULL ? kind->name : "";
+    const char *name = argc == 3 ? argv[2] : kind->name;
     const struct call q = {
-        .method = "DELETE",
-        .path = kind != NULL ? cli_path(c, "draft", kind->name, name, NULL)
-                             : cli_path(c, "draft", NULL)};
+        .method = "DELETE", .path = cli_path(c, "draft", kind->name, name, NULL)};
     int status = cli_call(c, &q, NULL, NULL);
     if (status == 0 && !c->json) {
-        puts("Discarded.");
+        CLEANUP(buf_fini) struct buf shown;
+        buf_init(&shown, SHOWN_BYTES);
+        put_object(&shown, kind->name, name);
+        printf("The change of %s is out of the draft.\n", buf_str(&shown));
     }
     return status;
+}
+
+static void
+show_restored(struct cli *c, const char *rev, const json_t *objects)
+{
+    show_objects(c, objects);
+    if (json_array_size(objects) == 0) {
+        CLEANUP(buf_fini) struct buf shown;
+        buf_init(&shown, SHOWN_BYTES);
+        cli_put_text(&shown, rev);
+        printf("Nothing to change: all is as in revision %s.\n", buf_str(&shown));
+    } else {
+        show_drafted();
+    }
 }
 
 int
@@ -338,9 +390,9 @@ cmd_restore(struct cli *c, int argc, char **argv)
         .body = body};
     int status = cli_call(c, &q, &answer, NULL);
     if (status == 0 && apply) {
-        status = follow_trial(c, answer);
+        status = follow_objects(c, answer);
     } else if (status == 0 && !cli_printed_json(c, answer)) {
-        show_drafted();
+        show_restored(c, argv[1], json_object_get(answer, "objects"));
     }
     json_decref(answer);
     json_decref(body);

@@ -6,7 +6,7 @@
 #include "cli/show.h"
 
 #define TEXT_BYTES ((size_t)65536)
-#define WIDTH      79
+#define STEP       4 /* columns of an indent */
 
 static const char *
 type_name(const struct schema_field *f)
@@ -53,35 +53,28 @@ put_default(const struct schema_field *f, struct buf *out)
         buf_i64(out, f->default_int);
     } else if (f->type == FT_ENUM && !f->list) {
         buf_puts(out, f->values[f->default_int]);
-    } else if (f->default_text != NULL && f->default_text[0] != '\0') {
+    } else if (
+        f->default_text != NULL && f->default_text[0] != '\0' &&
+        strcmp(f->default_text, "[]") != 0) {
         buf_puts(out, f->default_text);
     } else {
         buf_puts(out, f->nullable ? "null" : "empty");
     }
 }
 
-/* The text in lines, each behind the indent. */
+/* "Type: ...": what does not fit stands below its beginning. */
 static void
-show_wrapped(const char *text, int indent)
+show_named(const struct cli *c, int indent, const char *name, const char *text)
 {
-    size_t room = (size_t)(WIDTH - indent);
+    CLEANUP(buf_fini) struct buf line;
 
-    while (*text != '\0') {
-        size_t len = strlen(text);
-        if (len > room) {
-            len = room;
-            while (len > 0 && text[len] != ' ') {
-                len--;
-            }
-            len = len > 0 ? len : room;
-        }
-        printf("%*s%.*s\n", indent, "", (int)len, text);
-        text += len + (text[len] == ' ');
-    }
+    buf_init(&line, TEXT_BYTES);
+    buf_printf(&line, "%s: %s", name, text);
+    show_wrapped(c, indent, indent + STEP, buf_str(&line));
 }
 
 static void
-show_field(const struct schema_field *f, int indent)
+show_field(const struct cli *c, const struct schema_field *f)
 {
     CLEANUP(buf_fini) struct buf type;
     CLEANUP(buf_fini) struct buf given;
@@ -90,20 +83,20 @@ show_field(const struct schema_field *f, int indent)
     buf_init(&given, TEXT_BYTES);
     put_type(f, &type);
     put_default(f, &given);
-    printf("%*s%s: %s\n", indent, "", f->name, f->label);
-    show_wrapped(f->help, indent + 4);
-    printf("%*sType: %s\n", indent + 4, "", buf_str(&type));
-    printf("%*sDefault: %s\n", indent + 4, "", buf_str(&given));
+    show_named(c, 0, f->name, f->label);
+    show_wrapped(c, STEP, STEP, f->help);
+    show_named(c, STEP, "Type", buf_str(&type));
+    show_named(c, STEP, "Default", buf_str(&given));
     if (f->haproxy != NULL) {
-        printf("%*sHAProxy: %s\n", indent + 4, "", f->haproxy);
+        show_named(c, STEP, "HAProxy", f->haproxy);
     }
     for (uint32_t i = 0; i < f->field_count; i++) {
         const struct schema_field *sub = &f->fields[i];
         CLEANUP(buf_fini) struct buf sub_type;
         buf_init(&sub_type, TEXT_BYTES);
         put_type(sub, &sub_type);
-        printf("%*s%s: %s\n", indent + 4, "", sub->name, buf_str(&sub_type));
-        show_wrapped(sub->help, indent + 8);
+        show_named(c, STEP, sub->name, buf_str(&sub_type));
+        show_wrapped(c, 2 * STEP, 2 * STEP, sub->help);
     }
 }
 
@@ -113,7 +106,7 @@ show_kind(struct cli *c, const struct schema_kind *kind)
     static const char *const heads[] = {"FIELD", "TYPE", "DEFAULT"};
 
     printf("%s (%s)\n", kind->name, kind->title);
-    show_wrapped(kind->help, 0);
+    show_wrapped(c, 0, 0, kind->help);
     puts(kind->direct ? "A change takes effect at once.\n" : "A change goes into the draft.\n");
     struct table *t = table_new(c, heads, ARRAY_LEN(heads));
     for (uint32_t i = 0; i < kind->field_count; i++) {
@@ -127,8 +120,12 @@ show_kind(struct cli *c, const struct schema_kind *kind)
         table_cell(t, buf_str(&type));
         table_cell(t, buf_str(&given));
     }
-    table_print(t);
-    printf("\n\"lockstep explain %s FIELD\" says what a field does.\n", kind->name);
+    table_print_wrapped(t);
+    putchar('\n');
+    show_wrapped(
+        c, 0, 0,
+        arena_printf(
+            c->arena, "\"lockstep explain %s FIELD\" says what a field does.", kind->name));
 }
 
 static void
@@ -141,7 +138,7 @@ show_kinds(struct cli *c)
         table_cell(t, schema_kinds[i].name);
         table_cell(t, schema_kinds[i].help);
     }
-    table_print(t);
+    table_print_wrapped(t);
 }
 
 static json_t *
@@ -189,7 +186,7 @@ cmd_explain(struct cli *c, int argc, char **argv)
     }
     int at = argc > 2 ? schema_field_index(kind->fields, kind->field_count, argv[2]) : -1;
     if (argc > 2 && at < 0) {
-        return cli_misused(c, "a %s has no field \"%s\"", kind->name, argv[2]);
+        return cli_misused(c, "%s has no field \"%s\"", kind->name, argv[2]);
     }
     if (c->json) {
         show_json(c, kind);
@@ -198,7 +195,7 @@ cmd_explain(struct cli *c, int argc, char **argv)
     } else if (argc == 2) {
         show_kind(c, kind);
     } else {
-        show_field(&kind->fields[at], 0);
+        show_field(c, &kind->fields[at]);
     }
     return 0;
 }

@@ -7,30 +7,113 @@
 #include "cli/show.h"
 
 #define VALUE_MAX_BYTES ((size_t)128 << 20)
-#define LIST_COLUMNS    6
+#define LIST_SHOWN      3 /* items of a list that is a cell */
 
-/* The first fields of the schema are the telling ones. */
+/* "a, b, c, +2", of records their first fields. */
+static const char *
+list_text(struct cli *c, const struct schema_field *field, const json_t *list)
+{
+    CLEANUP(buf_fini) struct buf out;
+    size_t count = json_array_size(list);
+
+    buf_init(&out, VALUE_MAX_BYTES);
+    for (size_t i = 0; i < count && i < LIST_SHOWN; i++) {
+        const json_t *item = json_array_get(list, i);
+        buf_puts(&out, i > 0 ? ", " : "");
+        cli_put_value(
+            &out,
+            field->type == FT_RECORD ? json_object_get(item, field->fields[0].name) : item);
+    }
+    if (count > LIST_SHOWN) {
+        buf_printf(&out, ", +%zu", count - LIST_SHOWN);
+    }
+    return arena_strdup(c->arena, buf_str(&out));
+}
+
+/* Whether the field means anything in this object. */
+static bool
+has_meaning(
+    const struct schema_kind *kind, const struct schema_field *field, const json_t *object)
+{
+    if (field->when_field < 0) {
+        return true;
+    }
+    const struct schema_field *other = &kind->fields[field->when_field];
+    const json_t *v = json_object_get(object, other->name);
+    uint32_t at = json_is_true(v) ? 1 : 0;
+
+    if (other->type == FT_ENUM) {
+        while (at < other->value_count &&
+               strcmp(other->values[at], cli_str(object, other->name)) != 0) {
+            at++;
+        }
+    }
+    return (field->when_values >> at & 1) != 0;
+}
+
+static void
+put_cell(
+    struct cli *c, struct table *t, const struct schema_kind *kind,
+    const struct schema_field *field, const json_t *object)
+{
+    const json_t *v = json_object_get(object, field->name);
+
+    if (!has_meaning(kind, field, object)) {
+        table_cell(t, NULL);
+    } else if (field->list) {
+        table_cell(t, list_text(c, field, v));
+    } else {
+        table_cell_value(t, v);
+    }
+}
+
 static void
 show_list(struct cli *c, const struct schema_kind *kind, const json_t *items)
 {
-    const char *heads[LIST_COLUMNS];
-    size_t columns = 0;
+    const char **heads = arena_alloc(c->arena, kind->column_count * sizeof(*heads));
     const json_t *item;
     size_t i;
 
-    for (uint32_t f = 0; f < kind->field_count && columns < LIST_COLUMNS; f++) {
-        if (!kind->fields[f].secret) {
-            heads[columns++] = kind->fields[f].name;
-        }
+    if (json_array_size(items) == 0) {
+        const char *match = cli_option(c, "--match");
+        printf(
+            "There are no %s%s%s%s.\n", kind->plural, match != NULL ? " with \"" : "",
+            match != NULL ? match : "", match != NULL ? "\" in their names" : "");
+        return;
     }
-    struct table *t = table_new(c, heads, columns);
+    for (uint32_t k = 0; k < kind->column_count; k++) {
+        heads[k] = kind->fields[kind->columns[k]].name;
+    }
+    struct table *t = table_new(c, heads, kind->column_count);
     json_array_foreach(items, i, item)
     {
-        for (size_t f = 0; f < columns; f++) {
-            table_cell_value(t, json_object_get(item, heads[f]));
+        for (uint32_t k = 0; k < kind->column_count; k++) {
+            put_cell(c, t, kind, &kind->fields[kind->columns[k]], item);
         }
     }
     table_print(t);
+}
+
+/* One a line, or with --json as an array. */
+static void
+show_names(struct cli *c, const struct schema_kind *kind, const json_t *items)
+{
+    json_auto_t *names = json_array();
+    const json_t *item, *name;
+    size_t i;
+
+    json_array_foreach(items, i, item)
+    {
+        json_array_append_new(
+            names, json_string(kind->singleton ? kind->name : cli_str(item, "name")));
+    }
+    if (cli_printed_json(c, names)) {
+        return;
+    }
+    json_array_foreach(names, i, name)
+    {
+        puts(json_string_value(name));
+    }
 }
 
 int
@@ -38,22 +121,20 @@ cmd_list(struct cli *c, int argc, char **argv)
 {
     const struct schema_kind *kind = cli_kind(argv[1]);
     json_t *items = NULL;
-    const json_t *item;
-    size_t i;
 
     (void)argc;
     if (kind == NULL) {
         return EXIT_USAGE;
+    }
+    if (kind->singleton && cli_flag(c, "--match")) {
+        return cli_misused(c, "there is one %s only: --match has no meaning", kind->name);
     }
     int status = cli_fetch(c, kind, cli_option(c, "--match"), &items);
     if (status != 0) {
         return status;
     }
     if (cli_flag(c, "--names")) {
-        json_array_foreach(items, i, item)
-        {
-            puts(kind->singleton ? kind->name : cli_str(item, "name"));
-        }
+        show_names(c, kind, items);
     } else if (!cli_printed_json(c, items)) {
         show_list(c, kind, items);
     }
@@ -94,10 +175,33 @@ put_record(const struct schema_field *field, struct buf *out, const json_t *reco
     }
 }
 
+/* A text of several lines, as a certificate, in its lines. */
+static void
+show_lines(const char *name, const char *text)
+{
+    while (*text != '\0') {
+        CLEANUP(buf_fini) struct buf line;
+        CLEANUP(buf_fini) struct buf clean;
+        size_t len = strcspn(text, "\n");
+
+        buf_init(&line, VALUE_MAX_BYTES);
+        buf_init(&clean, VALUE_MAX_BYTES);
+        buf_put(&line, text, len);
+        cli_put_text(&clean, buf_str(&line));
+        printf("%-26s %s\n", name, buf_str(&clean));
+        name = "";
+        text += len + (text[len] == '\n');
+    }
+}
+
 /* One line, of a list one for each item. */
 static void
 show_field(const struct schema_field *field, const json_t *v)
 {
+    if (json_is_string(v) && strchr(json_string_value(v), '\n') != NULL) {
+        show_lines(field->name, json_string_value(v));
+        return;
+    }
     size_t count = json_array_size(v);
 
     for (size_t i = 0; i < (count > 0 ? count : 1); i++) {
@@ -198,7 +302,7 @@ take_fields(const struct schema_kind *kind, int argc, char **argv, json_t *body)
         const char *name = key != NULL ? json_string_value(key) : "";
         int at = schema_field_index(kind->fields, kind->field_count, name);
         if (at < 0) {
-            fprintf(stderr, "lockstep: a %s has no field \"%s\"; it has:", kind->name, name);
+            fprintf(stderr, "lockstep: %s has no field \"%s\"; it has:", kind->name, name);
             for (uint32_t f = 0; f < kind->field_count; f++) {
                 fprintf(stderr, " %s", kind->fields[f].name);
             }
@@ -242,7 +346,11 @@ body_of(
 static void
 show_done(const struct schema_kind *kind, const char *name, char sign)
 {
-    printf("  %c %s %s\n", sign, kind->name, name);
+    CLEANUP(buf_fini) struct buf shown;
+
+    buf_init(&shown, VALUE_MAX_BYTES);
+    put_object(&shown, kind->name, name);
+    printf("  %c %s\n", sign, buf_str(&shown));
     if (kind->direct) {
         puts("Done, at once.");
     } else {
@@ -274,9 +382,8 @@ cmd_create(struct cli *c, int argc, char **argv)
     status = cli_call(c, &q, &made, NULL);
     json_decref(body);
     if (status == 0 && !cli_printed_json(c, made)) {
-        const char *key = json_string_value(json_object_get(made, "key"));
-        if (key != NULL) {
-            puts(key);
+        if (kind == schema_kind(K_AUTOMATION_KEY)) {
+            puts(cli_str(made, "key")); /* this once */
         } else {
             show_done(kind, name, '+');
         }
@@ -292,6 +399,7 @@ write_object(struct cli *c, int argc, char **argv, const char *method)
     const struct schema_kind *kind;
     const char *name, *etag = NULL;
     json_t *body = NULL, *now = NULL;
+    struct rest_answer answer;
     int rest;
     int status = take_object(c, argc, argv, &kind, &name, &rest);
 
@@ -309,15 +417,21 @@ write_object(struct cli *c, int argc, char **argv, const char *method)
         json_object_set_new(body, "name", json_string(name));
     }
     const char *path = cli_object_path(c, kind, name);
+    rest_answer_init(&answer);
     status = cli_etag(c, path, &etag);
     if (status == 0) {
         const struct call q = {.method = method, .path = path, .body = body, .if_match = etag};
-        status = cli_call(c, &q, &now, NULL);
+        status = cli_call(c, &q, &now, &answer);
     }
     json_decref(body);
     if (status == 0 && !cli_printed_json(c, now)) {
-        show_done(kind, name, '~');
+        if (strcmp(etag, answer.etag) == 0) {
+            puts("Nothing to change: it is like this.");
+        } else {
+            show_done(kind, name, '~');
+        }
     }
+    rest_answer_fini(&answer);
     json_decref(now);
     return status;
 }

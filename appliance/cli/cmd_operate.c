@@ -23,7 +23,8 @@ weight_text(struct cli *c, const json_t *weight, const char *unit)
 static void
 show_state(struct cli *c, const json_t *answer)
 {
-    static const char *const heads[] = {"POOL", "STATE", "WEIGHT", "CHECK", "SINCE", "REFUSED"};
+    static const char *const heads[] = {"POOL",  "STATE",       "WEIGHT",
+                                        "CHECK", "SINCE (UTC)", "REFUSED"};
     const json_t *stored = json_object_get(answer, "stored");
     const json_t *pools = json_object_get(answer, "pools");
     const char *note = cli_str(stored, "note"), *reason = cli_str(answer, "reason");
@@ -37,6 +38,7 @@ show_state(struct cli *c, const json_t *answer)
     show_line(
         "running", "%s%s%s", cli_str(answer, "running"), reason[0] != '\0' ? ": " : "", reason);
     if (json_array_size(pools) == 0) {
+        show_line("pools", "none has it");
         return;
     }
     putchar('\n');
@@ -48,7 +50,7 @@ show_state(struct cli *c, const json_t *answer)
         table_cell(t, cli_str(server, "state"));
         table_cell(t, weight_text(c, json_object_get(server, "weight"), ""));
         table_cell(t, cli_str(json_object_get(server, "check"), "status"));
-        table_cell(t, show_time(c, cli_str(server, "since")));
+        table_cell_time(t, cli_str(server, "since"));
         table_cell(t, cli_str(pool, "refused"));
     }
     table_print(t);
@@ -109,11 +111,15 @@ cmd_server(struct cli *c, int argc, char **argv)
     const struct call reset = {.method = "DELETE", .path = path};
     json_auto_t *body = json_object();
     json_t *answer = NULL;
+    bool reads = argc == 2, resets = argc == 3 && strcmp(argv[2], "reset") == 0;
     int status = 0;
 
-    if (argc == 2) {
+    if ((reads || resets) && cli_flag(c, "--note")) {
+        return cli_misused(c, "--note has no meaning without a state or weight");
+    }
+    if (reads) {
         status = cli_get(c, path, &answer);
-    } else if (argc == 3 && strcmp(argv[2], "reset") == 0) {
+    } else if (resets) {
         status = cli_call(c, &reset, &answer, NULL);
     } else {
         status = read_state(c, argc, argv, body);
@@ -162,11 +168,30 @@ put_task(struct buf *out, const json_t *task)
 }
 
 static void
-put_status(struct buf *out, const json_t *status)
+put_trial(struct cli *c, struct buf *out, const json_t *trial)
+{
+    if (!json_is_object(trial)) {
+        buf_puts(out, "no revision waits for \"lockstep confirm\"");
+    } else if (json_is_true(json_object_get(trial, "going_back"))) {
+        buf_printf(out, "revision %lld goes back", cli_int(trial, "rev"));
+    } else {
+        buf_printf(
+            out, "revision %lld waits for \"lockstep confirm\" until ", cli_int(trial, "rev"));
+        cli_put_text(out, show_time(c, cli_str(trial, "until")));
+    }
+}
+
+static void
+put_status(struct cli *c, struct buf *out, const json_t *status)
 {
     const json_t *running = json_object_get(status, "running");
     const json_t *serving = json_object_get(status, "serving");
+    const json_t *trial = json_object_get(status, "confirm");
 
+    if (serving == NULL) { /* an event about the trial alone */
+        put_trial(c, out, trial);
+        return;
+    }
     buf_printf(out, "haproxy up: %s", cli_str(json_object_get(status, "haproxy"), "up"));
     if (json_is_true(json_object_get(running, "known"))) {
         buf_printf(out, ", running revision %lld", cli_int(running, "rev"));
@@ -180,16 +205,22 @@ put_status(struct buf *out, const json_t *status)
 
 /* One line on what an event says. */
 static void
-put_event(struct buf *out, const char *topic, const json_t *data)
+put_event(struct cli *c, struct buf *out, const char *topic, const json_t *data)
 {
     if (strcmp(topic, "task") == 0) {
         put_task(out, data);
     } else if (strcmp(topic, "status") == 0) {
-        put_status(out, data);
+        put_status(c, out, data);
     } else if (strcmp(topic, "draft") == 0) {
-        buf_printf(out, "%lld changes", cli_int(data, "count"));
+        buf_printf(
+            out, "%lld change%s", cli_int(data, "count"), PLURAL(cli_int(data, "count")));
     } else if (strcmp(topic, "head") == 0) {
         buf_printf(out, "revision %lld", cli_int(data, "rev"));
+    } else if (strcmp(topic, "server") == 0) {
+        cli_put_text(out, cli_str(data, "server"));
+        buf_puts(out, ": ");
+        cli_put_text(out, cli_str(data, "state"));
+        buf_printf(out, ", weight %lld%%", cli_int(data, "weight"));
     } else if (strcmp(topic, "hello") == 0) {
         buf_puts(out, "node ");
         cli_put_text(out, cli_str(data, "node"));
@@ -201,9 +232,25 @@ put_event(struct buf *out, const char *topic, const json_t *data)
 }
 
 struct reader {
-    const struct cli *cli;
-    struct buf last; /* the line before: one that says the same again is left out */
+    struct cli *cli;
+    json_t *last; /* the last line of each topic: one that says the same again is left out */
 };
+
+/* Between two steps a task has nothing to tell. */
+static bool
+says_nothing(const char *topic, const json_t *data)
+{
+    return strcmp(topic, "task") == 0 && strcmp(cli_str(data, "state"), "running") == 0 &&
+           present_step(data)[0] == '\0';
+}
+
+static bool
+is_again(const struct reader *r, const char *topic, const char *line)
+{
+    const char *last = json_string_value(json_object_get(r->last, topic));
+
+    return last != NULL && strcmp(last, line) == 0;
+}
 
 static bool
 on_event(void *ctx, const char *topic, const char *data, size_t len)
@@ -222,14 +269,13 @@ on_event(void *ctx, const char *topic, const char *data, size_t len)
         json_canonical(event, &line);
     } else {
         buf_printf(&line, "%-7s ", topic);
-        put_event(&line, topic, parsed);
-    }
-    if (!r->cli->json && strcmp(buf_str(&line), buf_str(&r->last)) == 0) {
-        return true;
+        put_event(r->cli, &line, topic, parsed);
+        if (says_nothing(topic, parsed) || is_again(r, topic, buf_str(&line))) {
+            return true;
+        }
+        json_object_set_new(r->last, topic, json_string(buf_str(&line)));
     }
     puts(buf_str(&line));
-    buf_reset(&r->last);
-    buf_puts(&r->last, buf_str(&line));
     return fflush(stdout) == 0;
 }
 
@@ -246,8 +292,8 @@ cmd_events(struct cli *c, int argc, char **argv)
     if (!limited) {
         c->config.timeout_ms = 0; /* none */
     }
-    buf_init(&r.last, LINE_BYTES);
+    r.last = json_object();
     int status = cli_events(c, path, on_event, &r, limited);
-    buf_fini(&r.last);
+    json_decref(r.last);
     return status;
 }

@@ -7,6 +7,8 @@
 
 #define LINE_MAX_BYTES ((size_t)1 << 20)
 #define LINE_SHOWN     72 /* columns before the origin of a line */
+#define LINE_LEAST     44 /* where the terminal is narrow */
+#define ORIGIN_SHOWN   36 /* columns for the origin, if it can be */
 
 int
 cmd_config(struct cli *c, int argc, char **argv)
@@ -39,6 +41,9 @@ render_body(const struct cli *c, int argc, char **argv, json_t *body)
     const char *file = cli_option(c, "--file");
     json_t *object = NULL;
 
+    if (c->json && cli_flag(c, "--changed")) {
+        return cli_misused(c, "--changed is for text: with --json the lines are in \"added\"");
+    }
     if ((argc > 1) != (file != NULL)) {
         return cli_misused(c, "an object needs KIND, its NAME, and --file");
     }
@@ -66,8 +71,19 @@ origin(const json_t *lines, size_t *at, json_int_t n)
     return found != NULL && cli_int(found, "n") == n ? found : NULL;
 }
 
+static size_t
+line_shown(const struct cli *c)
+{
+    size_t width = (size_t)c->width;
+
+    if (width == 0 || width >= LINE_SHOWN + ORIGIN_SHOWN) {
+        return LINE_SHOWN;
+    }
+    return width > LINE_LEAST + ORIGIN_SHOWN ? width - ORIGIN_SHOWN : LINE_LEAST;
+}
+
 static void
-show_rendered_line(const char *text, size_t len, const json_t *from)
+show_rendered_line(const struct cli *c, const char *text, size_t len, const json_t *from)
 {
     CLEANUP(buf_fini) struct buf line;
     CLEANUP(buf_fini) struct buf clean;
@@ -77,11 +93,10 @@ show_rendered_line(const char *text, size_t len, const json_t *from)
     buf_put(&line, text, len);
     cli_put_text(&clean, buf_str(&line));
     if (from != NULL) {
-        size_t pad = clean.len < LINE_SHOWN ? LINE_SHOWN - clean.len : 1;
+        size_t shown = line_shown(c);
+        size_t pad = clean.len < shown ? shown - clean.len : 1;
         buf_printf(&clean, "%*s# ", (int)pad, "");
-        cli_put_text(&clean, cli_str(from, "kind"));
-        buf_putc(&clean, ' ');
-        cli_put_text(&clean, cli_str(from, "name"));
+        put_object(&clean, cli_str(from, "kind"), cli_str(from, "name"));
         if (cli_str(from, "field")[0] != '\0') {
             buf_putc(&clean, ' ');
             cli_put_text(&clean, cli_str(from, "field"));
@@ -91,7 +106,7 @@ show_rendered_line(const char *text, size_t len, const json_t *from)
 }
 
 static void
-show_rendered(const json_t *answer, bool only_changed)
+show_rendered(const struct cli *c, const json_t *answer, bool only_changed)
 {
     const char *text = cli_str(answer, "text");
     const json_t *lines = json_object_get(answer, "lines");
@@ -107,7 +122,7 @@ show_rendered(const json_t *answer, bool only_changed)
         bool is_new = json_integer_value(json_array_get(added, next)) == n;
         next += is_new;
         if (is_new || !only_changed) {
-            show_rendered_line(text, len, origin(lines, &at, n));
+            show_rendered_line(c, text, len, origin(lines, &at, n));
         }
         text += len + (text[len] == '\n');
     }
@@ -147,7 +162,7 @@ cmd_render(struct cli *c, int argc, char **argv)
     const json_t *check = json_object_get(answer, "check");
     bool ok = json_is_true(json_object_get(check, "ok"));
     if (!cli_printed_json(c, answer)) {
-        show_rendered(answer, cli_flag(c, "--changed"));
+        show_rendered(c, answer, cli_flag(c, "--changed"));
         (void)fflush(stdout);
         show_problems(json_object_get(answer, "problems"));
         show_messages(check);

@@ -136,7 +136,10 @@ set_up(struct cli *c, const struct setup *s)
     }
     /* At once: whatever fails from here on, the administrator is there. */
     if (s->made_password) {
-        puts(s->password);
+        json_auto_t *made = json_pack("{s:s, s:s}", "name", s->name, "password", s->password);
+        if (!cli_printed_json(c, made)) {
+            puts(s->password);
+        }
         (void)fflush(stdout);
     }
     rest_answer_init(&answer);

@@ -5,6 +5,8 @@
 
 #include "cli/show.h"
 
+#define NAMES_BYTES 65536
+
 static void
 show_running(const json_t *status)
 {
@@ -39,6 +41,22 @@ show_trial(struct cli *c, const json_t *trial)
     }
 }
 
+/* "59 s", "3 min", "5 h 20 min", "8 d 5 h". */
+static const char *
+show_span(struct cli *c, long long s)
+{
+    long long min = s / 60, h = min / 60, d = h / 24;
+
+    if (min == 0) {
+        return arena_printf(c->arena, "%lld s", s);
+    }
+    if (h == 0) {
+        return arena_printf(c->arena, "%lld min", min);
+    }
+    return d == 0 ? arena_printf(c->arena, "%lld h %lld min", h, min % 60)
+                  : arena_printf(c->arena, "%lld d %lld h", d, h % 24);
+}
+
 static void
 show_status(struct cli *c, const json_t *status)
 {
@@ -58,18 +76,18 @@ show_status(struct cli *c, const json_t *status)
         cli_str(serving, "detail")[0] != '\0' ? ": " : "", cli_str(serving, "detail"));
     if (strcmp(cli_str(haproxy, "up"), "yes") == 0) {
         show_line(
-            "haproxy", "%s, up %lld s, %lld of %lld connections, %lld old workers",
-            cli_str(haproxy, "version"), cli_int(haproxy, "uptime_s"),
-            cli_int(haproxy, "connections"), cli_int(haproxy, "max_connections"),
-            cli_int(haproxy, "old_workers"));
+            "haproxy", "%s, up %s, %lld of %lld connections, %s", cli_str(haproxy, "version"),
+            show_span(c, cli_int(haproxy, "uptime_s")), cli_int(haproxy, "connections"),
+            cli_int(haproxy, "max_connections"),
+            show_count(c, cli_int(haproxy, "old_workers"), "old worker"));
     } else {
         show_line(
             "haproxy", "%s", strcmp(cli_str(haproxy, "up"), "no") == 0 ? "down" : "unknown");
     }
     if (cli_int(draft, "count") > 0) {
         show_line(
-            "draft", "%lld changes not applied, %lld in conflict", cli_int(draft, "count"),
-            cli_int(draft, "conflicts"));
+            "draft", "%s not applied, %lld in conflict",
+            show_count(c, cli_int(draft, "count"), "change"), cli_int(draft, "conflicts"));
     } else {
         show_line("draft", "empty");
     }
@@ -128,15 +146,38 @@ cmd_whoami(struct cli *c, int argc, char **argv)
     return status;
 }
 
+static void
+list_commits(struct cli *c, const json_t *items)
+{
+    static const char *const heads[] = {"REVISION", "WHEN (UTC)", "WHO", "WHAT"};
+    struct table *t = table_new(c, heads, ARRAY_LEN(heads));
+    const json_t *commit;
+    size_t i;
+
+    json_array_foreach(items, i, commit)
+    {
+        table_cell_whole(
+            t,
+            arena_printf(c->arena, "%lld@%s", cli_int(commit, "rev"), cli_str(commit, "fp8")));
+        table_cell_time(t, cli_str(commit, "at"));
+        table_cell(t, cli_str(commit, "author"));
+        table_cell(t, cli_str(commit, "summary"));
+    }
+    if (!table_is_empty(t)) {
+        table_print(t);
+    } else if (cli_flag(c, "--before")) {
+        printf("There is no commit before revision %s.\n", cli_option(c, "--before"));
+    } else {
+        puts("There is no commit yet.");
+    }
+}
+
 int
 cmd_history(struct cli *c, int argc, char **argv)
 {
-    static const char *const heads[] = {"REVISION", "WHEN", "WHO", "WHAT"};
     const char *limit = cli_option(c, "--limit");
     const char *path = cli_path(c, "commits", NULL);
     json_t *answer = NULL;
-    const json_t *commit;
-    size_t i;
 
     (void)argc;
     (void)argv;
@@ -147,17 +188,7 @@ cmd_history(struct cli *c, int argc, char **argv)
         return status;
     }
     if (!cli_printed_json(c, answer)) {
-        struct table *t = table_new(c, heads, ARRAY_LEN(heads));
-        json_array_foreach(json_object_get(answer, "items"), i, commit)
-        {
-            table_cell(
-                t, arena_printf(
-                       c->arena, "%lld@%s", cli_int(commit, "rev"), cli_str(commit, "fp8")));
-            table_cell(t, show_time(c, cli_str(commit, "at")));
-            table_cell(t, cli_str(commit, "author"));
-            table_cell(t, cli_str(commit, "summary"));
-        }
-        table_print(t);
+        list_commits(c, json_object_get(answer, "items"));
     }
     json_decref(answer);
     return 0;
@@ -173,6 +204,27 @@ show_commit(struct cli *c, const json_t *commit)
         cli_str(commit, "author"), cli_str(commit, "node"));
     show_line("summary", "%s", cli_str(commit, "summary"));
     putchar('\n');
+}
+
+static void
+show_equal(const json_t *diff, bool two)
+{
+    CLEANUP(buf_fini) struct buf names = {0};
+
+    if (json_array_size(json_object_get(diff, "objects")) > 0 ||
+        cli_str(diff, "haproxy_cfg")[0] != '\0') {
+        return;
+    }
+    buf_init(&names, NAMES_BYTES);
+    cli_put_text(&names, cli_str(diff, "from"));
+    if (two) {
+        buf_puts(&names, " and ");
+        cli_put_text(&names, cli_str(diff, "to"));
+    }
+    printf(
+        two ? "No difference between revisions %s.\n"
+            : "It changes no object of revision %s.\n",
+        buf_str(&names));
 }
 
 /* One commit: who, when and what; two: only what lies between them. */
@@ -196,6 +248,7 @@ cmd_show(struct cli *c, int argc, char **argv)
             show_commit(c, commit);
         }
         show_diff(c, diff);
+        show_equal(diff, commit == NULL);
     }
     json_decref(commit);
     json_decref(diff);
@@ -205,7 +258,7 @@ cmd_show(struct cli *c, int argc, char **argv)
 static void
 list_tasks(struct cli *c, const json_t *items)
 {
-    static const char *const heads[] = {"ID", "WHEN", "STATE", "WHAT", "WHO", "RESULT"};
+    static const char *const heads[] = {"ID", "WHEN (UTC)", "STATE", "WHAT", "WHO", "RESULT"};
     struct table *t = table_new(c, heads, ARRAY_LEN(heads));
     const json_t *task;
     size_t i;
@@ -213,13 +266,17 @@ list_tasks(struct cli *c, const json_t *items)
     json_array_foreach(items, i, task)
     {
         table_cell_int(t, cli_int(task, "id"));
-        table_cell(t, show_time(c, cli_str(task, "at")));
-        table_cell(t, cli_str(task, "state"));
+        table_cell_time(t, cli_str(task, "at"));
+        table_cell_whole(t, cli_str(task, "state"));
         table_cell(t, cli_str(task, "title"));
         table_cell(t, cli_str(task, "author"));
         table_cell(t, cli_str(task, "message"));
     }
-    table_print(t);
+    if (table_is_empty(t)) {
+        puts("There is no task since lockstepd started.");
+    } else {
+        table_print(t);
+    }
 }
 
 int

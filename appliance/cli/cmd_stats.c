@@ -54,6 +54,7 @@ show_listeners(struct cli *c, const json_t *listeners)
     size_t i;
 
     if (json_array_size(listeners) == 0) {
+        puts("HAProxy has no listener.\n");
         return;
     }
     json_array_foreach(listeners, i, listener)
@@ -75,6 +76,10 @@ show_pools(struct cli *c, const json_t *pools)
     const json_t *pool, *server;
     size_t i, j;
 
+    if (json_array_size(pools) == 0) {
+        puts("HAProxy has no pool.");
+        return;
+    }
     json_array_foreach(pools, i, pool)
     {
         table_cell(t, cli_str(pool, "name"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes, problems and tasks as people read them. */
+/* Lines, problems and tasks as people read them. */
 #include "cli/show.h"
 
 #include <stdarg.h>
@@ -9,60 +9,8 @@
 
 #include "base/json.h"
 
-#define TEXT_MAX_BYTES    ((size_t)4 << 20)
-#define VALUE_SHOWN_BYTES 60
-
-#define RED   "\033[31m"
-#define GREEN "\033[32m"
-#define CYAN  "\033[36m"
-#define PLAIN "\033[0m"
-
-static void
-put_value(struct buf *out, const json_t *v)
-{
-    CLEANUP(buf_fini) struct buf text = {0};
-
-    if (v == NULL) {
-        buf_putc(out, '-');
-        return;
-    }
-    buf_init(&text, TEXT_MAX_BYTES);
-    json_canonical(v, &text);
-    if (text.len <= VALUE_SHOWN_BYTES) {
-        cli_put_text(out, buf_str(&text));
-        return;
-    }
-    /* Cut at a character, not inside one. */
-    size_t cut = VALUE_SHOWN_BYTES;
-    while (cut > 0 && ((unsigned char)text.data[cut] & 0xc0) == 0x80) {
-        cut--;
-    }
-    text.data[cut] = '\0';
-    cli_put_text(out, text.data);
-    buf_puts(out, "...");
-}
-
-static void
-show_fields(const json_t *object)
-{
-    CLEANUP(buf_fini) struct buf line;
-    const json_t *field;
-    size_t i;
-
-    buf_init(&line, TEXT_MAX_BYTES);
-    json_array_foreach(json_object_get(object, "fields"), i, field)
-    {
-        const char *pointer = cli_str(field, "pointer");
-        buf_reset(&line);
-        buf_puts(&line, "      ");
-        cli_put_text(&line, pointer[0] == '/' ? pointer + 1 : cli_str(field, "field"));
-        buf_puts(&line, ": ");
-        put_value(&line, json_object_get(field, "before"));
-        buf_puts(&line, " -> ");
-        put_value(&line, json_object_get(field, "after"));
-        puts(buf_str(&line));
-    }
-}
+#define TEXT_MAX_BYTES ((size_t)4 << 20)
+#define TEXT_LEAST     20 /* columns, however narrow the terminal is */
 
 void
 show_line(const char *name, const char *fmt, ...)
@@ -90,47 +38,36 @@ show_time(struct cli *c, const char *at)
     return arena_printf(c->arena, "%.*s %.8s UTC", (int)(t - at), at, t + 1);
 }
 
-static int
-by_kind_and_name(const void *a, const void *b)
+const char *
+show_count(struct cli *c, long long n, const char *noun)
 {
-    const json_t *const *x = a, *const *y = b;
-    int kind = strcmp(cli_str(*x, "kind"), cli_str(*y, "kind"));
-
-    return kind != 0 ? kind : strcmp(cli_str(*x, "name"), cli_str(*y, "name"));
-}
-
-static void
-show_changed(const struct cli *c, const json_t *object)
-{
-    CLEANUP(buf_fini) struct buf line;
-    const char *change = cli_str(object, "change");
-    bool added = strcmp(change, "added") == 0;
-    bool removed = strcmp(change, "removed") == 0;
-    const char *color = added ? GREEN : removed ? RED : CYAN;
-
-    buf_init(&line, TEXT_MAX_BYTES);
-    buf_printf(&line, "  %c ", added ? '+' : removed ? '-' : '~');
-    cli_put_text(&line, cli_str(object, "kind"));
-    buf_putc(&line, ' ');
-    cli_put_text(&line, cli_str(object, "name"));
-    printf("%s%s%s\n", c->color ? color : "", buf_str(&line), c->color ? PLAIN : "");
-    if (!added && !removed) {
-        show_fields(object);
-    }
+    return arena_printf(c->arena, "%lld %s%s", n, noun, PLURAL(n));
 }
 
 void
-show_objects(const struct cli *c, const json_t *objects)
+show_wrapped(const struct cli *c, int indent, int hanging, const char *text)
 {
-    size_t count = json_array_size(objects);
-    const json_t **sorted = arena_alloc(c->arena, (count + 1) * sizeof(*sorted));
+    int width = c->width > 0 ? c->width : WIDTH_DEFAULT;
 
-    for (size_t i = 0; i < count; i++) {
-        sorted[i] = json_array_get(objects, i);
-    }
-    qsort(sorted, count, sizeof(*sorted), by_kind_and_name);
-    for (size_t i = 0; i < count; i++) {
-        show_changed(c, sorted[i]);
+    do {
+        size_t room = width - indent > TEXT_LEAST ? (size_t)(width - indent) : TEXT_LEAST;
+        size_t len = text_line(text, room);
+        printf("%*s%.*s\n", indent, "", (int)len, text);
+        text += len + (text[len] == ' ');
+        indent = hanging;
+    } while (*text != '\0');
+}
+
+void
+put_object(struct buf *out, const char *kind, const char *name)
+{
+    enum kind k;
+    bool singleton = schema_kind_by_name(kind, &k) && schema_kind(k)->singleton;
+
+    cli_put_text(out, kind);
+    if (name[0] != '\0' && !singleton) {
+        buf_puts(out, kind[0] != '\0' ? " " : "");
+        cli_put_text(out, name);
     }
 }
 
@@ -138,15 +75,13 @@ show_objects(const struct cli *c, const json_t *objects)
 static void
 put_place(struct buf *out, const json_t *problem)
 {
-    static const char *const parts[] = {"kind", "name", "pointer"};
+    const char *pointer = cli_str(problem, "pointer");
     size_t before = out->len;
 
-    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
-        const char *part = cli_str(problem, parts[i]);
-        if (part[0] != '\0') {
-            buf_puts(out, out->len > before ? " " : "");
-            cli_put_text(out, part);
-        }
+    put_object(out, cli_str(problem, "kind"), cli_str(problem, "name"));
+    if (pointer[0] != '\0') {
+        buf_puts(out, out->len > before ? " " : "");
+        cli_put_text(out, pointer);
     }
     buf_puts(out, out->len > before ? ": " : "");
 }
@@ -169,43 +104,6 @@ show_problems(const json_t *problems)
         cli_put_text(&line, cli_str(problem, "message"));
         cli_error("%s", buf_str(&line));
     }
-}
-
-static void
-show_diff_line(const struct cli *c, const char *from, size_t len)
-{
-    CLEANUP(buf_fini) struct buf line;
-    CLEANUP(buf_fini) struct buf clean;
-    const char *color = *from == '+' ? GREEN : *from == '-' ? RED : *from == '@' ? CYAN : "";
-
-    buf_init(&line, TEXT_MAX_BYTES);
-    buf_init(&clean, TEXT_MAX_BYTES);
-    buf_put(&line, from, len);
-    cli_put_text(&clean, buf_str(&line));
-    printf("%s%s%s\n", c->color ? color : "", buf_str(&clean), c->color ? PLAIN : "");
-}
-
-void
-show_unified(const struct cli *c, const char *diff)
-{
-    while (*diff != '\0') {
-        size_t len = strcspn(diff, "\n");
-        show_diff_line(c, diff, len);
-        diff += len + (diff[len] == '\n');
-    }
-}
-
-void
-show_diff(struct cli *c, const json_t *diff)
-{
-    show_objects(c, json_object_get(diff, "objects"));
-    const char *text = cli_str(diff, "haproxy_cfg");
-    if (text[0] != '\0') {
-        putchar('\n');
-        show_unified(c, text);
-    }
-    (void)fflush(stdout);
-    show_problems(json_object_get(diff, "problems"));
 }
 
 void
@@ -317,16 +215,27 @@ on_task(void *ctx, const char *topic, const char *data, size_t len)
     return !ended(task);
 }
 
+/* The end of a task as JSON; of one that a command began beside something else, with that. */
+static int
+print_end(const struct cli *c, json_t *result, json_t *task)
+{
+    if (result != NULL) {
+        json_object_set(result, "task", task);
+    }
+    cli_printed_json(c, result != NULL ? result : task);
+    return strcmp(cli_str(task, "state"), "failed") == 0 ? EXIT_NO : 0;
+}
+
 int
-follow_task(struct cli *c, const json_t *task)
+follow_task(struct cli *c, const json_t *task, json_t *result)
 {
     struct follow f = {.cli = c, .id = json_integer_value(json_object_get(task, "id"))};
     int status = cli_events(c, "/api/v1/events?topics=task", on_task, &f, false);
 
     if (status != 0) {
         cli_error("\"lockstep tasks %lld\" shows how it went on", (long long)f.id);
-    } else if (cli_printed_json(c, f.last)) {
-        status = strcmp(cli_str(f.last, "state"), "failed") == 0 ? EXIT_NO : 0;
+    } else if (c->json) {
+        status = print_end(c, result, f.last);
     } else {
         status = show_end(f.last);
     }

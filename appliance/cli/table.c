@@ -9,12 +9,12 @@
 #define COLUMNS_MAX    16
 #define COLUMN_LEAST   8 /* a column is not cut below this */
 #define GAP            2 /* between columns */
-#define LIST_SHOWN     3
 
 struct table {
     struct cli *cli;
     size_t columns;
     const char *heads[COLUMNS_MAX];
+    bool kept[COLUMNS_MAX]; /* not to be cut */
     const char **cells;
     size_t count, cap;
 };
@@ -53,30 +53,26 @@ table_cell(struct table *t, const char *text)
 }
 
 void
-table_cell_int(struct table *t, json_int_t v)
+table_cell_whole(struct table *t, const char *text)
 {
-    table_cell(t, arena_printf(t->cli->arena, "%lld", (long long)v));
+    t->kept[t->count % t->columns] = true;
+    table_cell(t, text);
 }
 
-/* "a, b, c" of texts, or of the servers of a pool's members; more than a few are counted. */
-static const char *
-list_text(struct cli *c, const json_t *list)
+void
+table_cell_int(struct table *t, json_int_t v)
 {
-    CLEANUP(buf_fini) struct buf out = {0};
-    const json_t *item;
-    size_t i;
+    table_cell_whole(t, arena_printf(t->cli->arena, "%lld", (long long)v));
+}
 
-    if (json_array_size(list) > LIST_SHOWN) {
-        return arena_printf(c->arena, "%zu items", json_array_size(list));
-    }
-    buf_init(&out, CELL_MAX_BYTES);
-    json_array_foreach(list, i, item)
-    {
-        const json_t *server = json_object_get(item, "server");
-        buf_puts(&out, i > 0 ? ", " : "");
-        cli_put_value(&out, server != NULL ? server : item);
-    }
-    return arena_strdup(c->arena, buf_str(&out));
+void
+table_cell_time(struct table *t, const char *at)
+{
+    const char *text = show_time(t->cli, at);
+    const char *zone = strstr(text, " UTC");
+
+    table_cell_whole(
+        t, zone != NULL ? arena_memdup0(t->cli->arena, text, (size_t)(zone - text)) : text);
 }
 
 void
@@ -84,8 +80,8 @@ table_cell_value(struct table *t, const json_t *v)
 {
     CLEANUP(buf_fini) struct buf text = {0};
 
-    if (json_is_array(v)) {
-        table_cell(t, list_text(t->cli, v));
+    if (json_is_integer(v)) {
+        table_cell_int(t, json_integer_value(v));
         return;
     }
     if (json_is_boolean(v)) {
@@ -103,33 +99,59 @@ starts_character(char c)
     return ((unsigned char)c & 0xc0) != 0x80;
 }
 
-/* Characters, taken as one column each. */
-static size_t
-width_of(const char *s)
+size_t
+text_width_of(const char *s, size_t bytes)
 {
     size_t n = 0;
 
-    for (; *s != '\0'; s++) {
-        n += starts_character(*s);
+    for (size_t i = 0; i < bytes && s[i] != '\0'; i++) {
+        n += starts_character(s[i]);
     }
     return n;
+}
+
+size_t
+text_width(const char *s)
+{
+    return text_width_of(s, strlen(s));
+}
+
+size_t
+text_bytes(const char *s, size_t columns)
+{
+    size_t bytes = 0, characters = 0;
+
+    while (s[bytes] != '\0') {
+        characters += starts_character(s[bytes]);
+        if (characters > columns) {
+            break;
+        }
+        bytes++;
+    }
+    return bytes;
+}
+
+size_t
+text_line(const char *s, size_t columns)
+{
+    size_t most = text_bytes(s, columns), len = most;
+
+    if (s[most] == '\0') {
+        return most;
+    }
+    while (len > 0 && s[len] != ' ') {
+        len--;
+    }
+    return len > 0 ? len : most;
 }
 
 /* A cell that is wider than its column ends in "~". */
 static void
 print_cell(const char *s, size_t width, bool last)
 {
-    size_t shown = width_of(s), wanted = shown > width ? width - 1 : shown;
-    size_t bytes = 0, characters = 0;
+    size_t shown = text_width(s);
 
-    while (s[bytes] != '\0') {
-        characters += starts_character(s[bytes]);
-        if (characters > wanted) {
-            break;
-        }
-        bytes++;
-    }
-    (void)fwrite(s, 1, bytes, stdout);
+    (void)fwrite(s, 1, text_bytes(s, shown > width ? width - 1 : shown), stdout);
     if (shown > width) {
         putchar('~');
     } else if (!last) {
@@ -146,21 +168,58 @@ print_row(const char *const *cells, const size_t *widths, size_t columns)
     }
 }
 
-/* Takes columns from the widest until the row fits. */
+/* The same over as many lines as the row needs. */
 static void
-fit(size_t *widths, size_t columns, size_t room)
+print_row_wrapped(struct cli *c, const char *const *cells, const size_t *widths, size_t columns)
 {
-    size_t total = GAP * (columns - 1);
+    const char *rest[COLUMNS_MAX], *line[COLUMNS_MAX];
+    bool more = true;
 
     for (size_t i = 0; i < columns; i++) {
+        rest[i] = cells[i];
+    }
+    while (more) {
+        more = false;
+        for (size_t i = 0; i < columns; i++) {
+            size_t len = text_line(rest[i], widths[i]);
+            line[i] = arena_memdup0(c->arena, rest[i], len);
+            rest[i] += len + (rest[i][len] == ' ');
+            more = more || *rest[i] != '\0';
+        }
+        print_row(line, widths, columns);
+    }
+}
+
+/* Of the columns from the first one on, that which can be cut; t->columns: none can. */
+static size_t
+widest_of(const struct table *t, const size_t *widths, size_t first)
+{
+    size_t widest = t->columns, most = COLUMN_LEAST;
+
+    for (size_t i = first; i < t->columns; i++) {
+        if (!t->kept[i] && widths[i] > most) {
+            widest = i;
+            most = widths[i];
+        }
+    }
+    return widest;
+}
+
+/* Takes columns from the widest until the row fits; from the first, a name, in the end only. */
+static void
+fit(const struct table *t, size_t *widths, size_t room)
+{
+    size_t total = GAP * (t->columns - 1);
+
+    for (size_t i = 0; i < t->columns; i++) {
         total += widths[i];
     }
     while (total > room) {
-        size_t widest = 0;
-        for (size_t i = 1; i < columns; i++) {
-            widest = widths[i] > widths[widest] ? i : widest;
+        size_t widest = widest_of(t, widths, 1);
+        if (widest == t->columns) {
+            widest = widest_of(t, widths, 0);
         }
-        if (widths[widest] <= COLUMN_LEAST) {
+        if (widest == t->columns) {
             return;
         }
         widths[widest]--;
@@ -168,26 +227,50 @@ fit(size_t *widths, size_t columns, size_t room)
     }
 }
 
+static void
+measure(const struct table *t, size_t width, size_t *widths)
+{
+    ASSERT(t->columns > 0);
+    for (size_t i = 0; i < t->columns; i++) {
+        widths[i] = text_width(t->heads[i]);
+    }
+    for (size_t i = 0; i < t->count; i++) {
+        size_t w = text_width(t->cells[i]);
+        if (w > widths[i % t->columns]) {
+            widths[i % t->columns] = w;
+        }
+    }
+    if (width > 0) {
+        fit(t, widths, width);
+    }
+}
+
+bool
+table_is_empty(const struct table *t)
+{
+    return t->count == 0;
+}
+
 void
 table_print(const struct table *t)
 {
     size_t widths[COLUMNS_MAX];
 
-    ASSERT(t->columns > 0);
-    for (size_t i = 0; i < t->columns; i++) {
-        widths[i] = width_of(t->heads[i]);
-    }
-    for (size_t i = 0; i < t->count; i++) {
-        size_t w = width_of(t->cells[i]);
-        if (w > widths[i % t->columns]) {
-            widths[i % t->columns] = w;
-        }
-    }
-    if (t->cli->width > 0) {
-        fit(widths, t->columns, (size_t)t->cli->width);
-    }
+    measure(t, (size_t)t->cli->width, widths);
     print_row(t->heads, widths, t->columns);
     for (size_t i = 0; i + t->columns <= t->count; i += t->columns) {
         print_row(t->cells + i, widths, t->columns);
+    }
+}
+
+void
+table_print_wrapped(struct table *t)
+{
+    size_t widths[COLUMNS_MAX];
+
+    measure(t, t->cli->width > 0 ? (size_t)t->cli->width : WIDTH_DEFAULT, widths);
+    print_row(t->heads, widths, t->columns);
+    for (size_t i = 0; i + t->columns <= t->count; i += t->columns) {
+        print_row_wrapped(t->cli, t->cells + i, widths, t->columns);
     }
 }

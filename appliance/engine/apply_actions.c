@@ -236,7 +236,8 @@ act_render(struct apply *a, struct error *e)
     if (code != ERR_OK) {
         return AE_FAIL;
     }
-    apply_detail(a, "%zu files, digest %s", a->files->count, a->files->digest);
+    apply_detail(
+        a, "%zu file%s, digest %s", a->files->count, PLURAL(a->files->count), a->files->digest);
     if (!a->running_known || strcmp(a->former_digest, a->files->digest) != 0 ||
         !is_generation(a, current, a->files->digest)) {
         return AE_OK;
@@ -271,7 +272,9 @@ act_check(struct apply *a, struct error *e)
     if (code == ERR_OK) {
         code = apply_save_generation(a, GENERATION_STAGED, e);
     }
-    apply_detail(a, "generation %lld, %zu warnings", (long long)check.number, check.warnings);
+    apply_detail(
+        a, "generation %lld, %zu warning%s", (long long)check.number, check.warnings,
+        PLURAL(check.warnings));
     return event_of(code);
 }
 

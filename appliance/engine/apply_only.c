@@ -9,6 +9,7 @@
 #include "engine/inner.h"
 
 #define POINTER_BYTES 48
+#define NAME_SHOWN    128 /* bytes of a name from outside */
 
 void
 only_rows_free(struct only_rows *rows)
@@ -63,14 +64,40 @@ find_object(const struct view *v, const struct apply_object *wanted)
     return former;
 }
 
+/* Says of an object that the draft does not change whether it is there at all. */
 static void
-refuse(struct problems *p, const char *list, size_t i, const char *message)
+refuse_object(
+    const struct view *v, const struct apply_object *wanted, size_t i, struct problems *p)
+{
+    const char *kind = schema_kind(wanted->kind)->name;
+    char pointer[POINTER_BYTES];
+    struct problem where = {.kind = kind, .name = wanted->name, .pointer = pointer};
+    bool there = snapshot_by_name(
+                     snapshot_of(&v->now, wanted->kind), wanted->kind, wanted->name) != NULL;
+
+    (void)snprintf(pointer, sizeof pointer, "/only/objects/%zu", i);
+    if (schema_kind(wanted->kind)->singleton) {
+        problems_add(
+            p, SEVERITY_ERROR, "not_drafted", &where,
+            "The draft does not change %s: leave it out.", kind);
+        return;
+    }
+    problems_add(
+        p, SEVERITY_ERROR, "not_drafted", &where,
+        there ? "The draft does not change the %s \"%.*s\": leave it out."
+              : "There is no %s \"%.*s\", neither in the draft nor applied.",
+        kind, problems_cut(wanted->name, NAME_SHOWN), wanted->name);
+}
+
+static void
+refuse_author(const char *author, size_t i, struct problems *p)
 {
     char pointer[POINTER_BYTES];
 
-    (void)snprintf(pointer, sizeof pointer, "/only/%s/%zu", list, i);
+    (void)snprintf(pointer, sizeof pointer, "/only/authors/%zu", i);
     problems_add(
-        p, SEVERITY_ERROR, "not_drafted", &(struct problem){.pointer = pointer}, "%s", message);
+        p, SEVERITY_ERROR, "not_drafted", &(struct problem){.pointer = pointer},
+        "The draft has no change of \"%.*s\".", problems_cut(author, NAME_SHOWN), author);
 }
 
 static void
@@ -83,7 +110,7 @@ mark_objects(
         if (entry != NULL) {
             chosen[entry - v->entries] = true;
         } else {
-            refuse(p, "objects", i, "The draft does not change this object.");
+            refuse_object(v, &only->objects[i], i, p);
         }
     }
 }
@@ -102,7 +129,7 @@ mark_authors(
             }
         }
         if (!found) {
-            refuse(p, "authors", i, "The draft has no change of this author.");
+            refuse_author(only->authors[i], i, p);
         }
     }
 }
@@ -167,93 +194,154 @@ build(
     return snapshot_seal(x, ret, e);
 }
 
-struct needing {
+/* What the chosen changes need of the others, and what those need in turn. */
+struct needs {
     const struct view *v;
-    const struct snapshot_pair *candidate;
-    const struct object *object;
+    const struct draft_entry **by_id; /* all of v, sorted */
+    bool *in;                         /* of each entry of v: chosen, or found to be needed */
+    const struct draft_entry *user;   /* whose references are looked at */
     struct problems *p;
+    bool grew;
 };
 
-static const struct object *
-by_id(const struct snapshot_pair *pair, enum kind kind, const char *id)
+static int
+compare_by_id(const void *a, const void *b)
 {
-    return snapshot_by_id(snapshot_of(pair, kind), kind, id);
+    const struct draft_entry *const *x = a;
+    const struct draft_entry *const *y = b;
+
+    if ((*x)->kind != (*y)->kind) {
+        return (*x)->kind < (*y)->kind ? -1 : 1;
+    }
+    return strcmp((*x)->id, (*y)->id);
 }
 
-/* Of a chosen change: what it refers to may be there with the rest of the draft only. */
+static const struct draft_entry *
+entry_of(const struct needs *n, enum kind kind, const char *id)
+{
+    const struct draft_entry key = {.kind = kind, .id = id};
+    const struct draft_entry *wanted = &key;
+    const struct draft_entry **found = bsearch(
+        &wanted, n->by_id, n->v->entry_count, sizeof(const struct draft_entry *),
+        compare_by_id);
+
+    return found != NULL ? *found : NULL;
+}
+
+static bool
+is_in(const struct needs *n, const struct draft_entry *entry)
+{
+    return n->in[entry - n->v->entries];
+}
+
+/* Each entry is named once, by the first that needs it. */
+static void
+take(struct needs *n, const struct draft_entry *entry)
+{
+    n->in[entry - n->v->entries] = true;
+    n->grew = true;
+}
+
+/* Of a change that is in: what it refers to may be there with the rest of the draft only. */
 static void
 need_target(void *ctx, enum kind kind, const char *id, const char *pointer)
 {
-    const struct needing *n = ctx;
-    const char *own_kind = schema_kind(n->object->kind)->name;
-    const struct object *target = by_id(&n->v->draft, kind, id);
+    struct needs *n = ctx;
+    const struct object *user = n->user->after;
+    const struct draft_entry *target = entry_of(n, kind, id);
 
-    if (target != NULL && by_id(n->candidate, kind, id) == NULL) {
-        problems_add(
-            n->p, SEVERITY_ERROR, "needs_draft",
-            &(struct problem){.kind = own_kind, .name = n->object->name.s, .pointer = pointer},
-            "The %s \"%s\" needs the %s \"%s\", which is in the draft only: choose it too.",
-            own_kind, n->object->name.s, schema_kind(kind)->name, target->name.s);
+    if (target == NULL || target->before != NULL || target->after == NULL || is_in(n, target)) {
+        return;
     }
+    take(n, target);
+    problems_add(
+        n->p, SEVERITY_ERROR, "needs_draft",
+        &(struct problem){
+            .kind = schema_kind(user->kind)->name, .name = user->name.s, .pointer = pointer},
+        "The %s \"%s\" needs the %s \"%s\", which is in the draft only: choose it too.",
+        schema_kind(user->kind)->name, user->name.s, schema_kind(kind)->name, target->name);
 }
 
-/* Of an object as the head has it: what it refers to may be among what was chosen to go. */
+/* Of an object as the head has it: what it refers to may go with a change that is in. */
 static void
 need_release(void *ctx, enum kind kind, const char *id, const char *pointer)
 {
-    const struct needing *n = ctx;
-    const char *own_kind = schema_kind(n->object->kind)->name;
-    const struct object *target = by_id(&n->v->now, kind, id);
+    struct needs *n = ctx;
+    const struct object *user = n->user->before;
+    const struct draft_entry *target = entry_of(n, kind, id);
 
-    if (target != NULL && by_id(n->candidate, kind, id) == NULL) {
-        problems_add(
-            n->p, SEVERITY_ERROR, "needs_draft",
-            &(struct problem){.kind = own_kind, .name = n->object->name.s, .pointer = pointer},
-            "The %s \"%s\" uses the %s \"%s\" until its own change is applied: choose it too.",
-            own_kind, n->object->name.s, schema_kind(kind)->name, target->name.s);
+    if (target == NULL || target->before == NULL || target->after != NULL ||
+        !is_in(n, target) || is_in(n, n->user)) {
+        return;
+    }
+    take(n, n->user);
+    problems_add(
+        n->p, SEVERITY_ERROR, "needs_draft",
+        &(struct problem){
+            .kind = schema_kind(user->kind)->name, .name = user->name.s, .pointer = pointer},
+        "The %s \"%s\" uses the %s \"%s\" until its own change is applied: choose it too.",
+        schema_kind(user->kind)->name, user->name.s, schema_kind(kind)->name, target->name);
+}
+
+/* A name that an object at head gives up with a change that is not in. */
+static void
+need_name(struct needs *n, const struct draft_entry *entry)
+{
+    const char *kind = schema_kind(entry->kind)->name;
+    const struct object *holder = snapshot_by_name(
+        snapshot_of(&n->v->draft, entry->kind), entry->kind, entry->before->name.s);
+    const struct draft_entry *taker =
+        holder != NULL ? entry_of(n, holder->kind, holder->id) : NULL;
+
+    if (taker == NULL || !is_in(n, taker)) {
+        return;
+    }
+    take(n, entry);
+    problems_add(
+        n->p, SEVERITY_ERROR, "needs_draft",
+        &(struct problem){.kind = kind, .name = entry->name, .pointer = "/name"},
+        "The %s \"%s\" has the name \"%s\" until its own change is applied: choose it too.",
+        kind, entry->name, holder->name.s);
+}
+
+static void
+look_at(struct needs *n, const struct draft_entry *entry)
+{
+    n->user = entry;
+    if (is_in(n, entry)) {
+        if (entry->after != NULL) {
+            object_each_ref(entry->after, need_target, n);
+        }
+        return;
+    }
+    if (entry->before != NULL) {
+        need_name(n, entry);
+        object_each_ref(entry->before, need_release, n);
     }
 }
 
 static void
-find_needs(
-    const struct view *v, const struct only_rows *rows, const struct snapshot_pair *candidate,
-    struct problems *p)
+find_needs(const struct view *v, const struct only_rows *rows, struct problems *p)
 {
-    for (size_t i = 0; i < v->entry_count; i++) {
-        const struct draft_entry *entry = &v->entries[i];
-        bool chosen = only_has(rows, entry->kind, entry->id);
-        struct needing n = {v, candidate, chosen ? entry->after : entry->before, p};
+    struct needs n = {.v = v, .p = p, .grew = true};
 
-        if (n.object != NULL) {
-            object_each_ref(n.object, chosen ? need_target : need_release, &n);
+    n.by_id = xcalloc(v->entry_count + 1, sizeof(const struct draft_entry *));
+    n.in = xcalloc(v->entry_count + 1, sizeof *n.in);
+    for (size_t i = 0; i < v->entry_count; i++) {
+        n.by_id[i] = &v->entries[i];
+        n.in[i] = only_has(rows, v->entries[i].kind, v->entries[i].id);
+    }
+    if (v->entry_count > 1) {
+        qsort(n.by_id, v->entry_count, sizeof(const struct draft_entry *), compare_by_id);
+    }
+    while (n.grew) {
+        n.grew = false;
+        for (size_t i = 0; i < v->entry_count; i++) {
+            look_at(&n, &v->entries[i]);
         }
     }
-}
-
-/* A name that an object at head gives up with a change that was not chosen. */
-static void
-find_names(const struct view *v, const struct only_rows *rows, struct problems *p)
-{
-    for (size_t i = 0; i < v->entry_count; i++) {
-        const struct draft_entry *entry = &v->entries[i];
-        const struct object *holder;
-
-        if (entry->before == NULL || only_has(rows, entry->kind, entry->id)) {
-            continue;
-        }
-        holder = snapshot_by_name(
-            snapshot_of(&v->draft, entry->kind), entry->kind, entry->before->name.s);
-        if (holder != NULL && only_has(rows, holder->kind, holder->id)) {
-            const char *kind = schema_kind(entry->kind)->name;
-
-            problems_add(
-                p, SEVERITY_ERROR, "needs_draft",
-                &(struct problem){.kind = kind, .name = holder->name.s, .pointer = "/name"},
-                "Another %s has the name \"%s\" until its own change is applied: choose it "
-                "too.",
-                kind, holder->name.s);
-        }
-    }
+    free(n.by_id);
+    free(n.in);
 }
 
 static err_t
@@ -274,7 +362,7 @@ only_candidate(
     size_t errors = p->errors;
     err_t code;
 
-    find_names(v, rows, p);
+    find_needs(v, rows, p);
     if (p->errors > errors) {
         return invalid(p, e);
     }
@@ -287,11 +375,7 @@ only_candidate(
     if (code != ERR_OK) {
         return code;
     }
-    find_needs(v, rows, &made, p);
-    if (p->errors == errors) {
-        (void)edit_new_errors(&v->now, &made, now_s, p);
-    }
-    if (p->errors > errors) {
+    if (edit_new_errors(&v->now, &made, now_s, p) > 0) {
         return invalid(p, e);
     }
     *ret = made;

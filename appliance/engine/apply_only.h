@@ -24,7 +24,7 @@ MUST_USE err_t only_find(
     struct problems *p, struct error *e);
 bool only_has(const struct only_rows *rows, enum kind kind, const char *id);
 /* The head with those rows. ERR_INVALID when they are not valid without the rest of the draft;
- * what they need of it is named (problems "needs_draft"). */
+ * all they need of it is named, with what that needs in turn (problems "needs_draft"). */
 MUST_USE err_t only_candidate(
     const struct view *v, const struct only_rows *rows, int64_t now_s,
     struct snapshot_pair *ret, struct problems *p, struct error *e);

@@ -106,8 +106,8 @@ edit_new_errors(
     if (found == 0 && new->errors > old->errors) {
         problems_add(
             p, SEVERITY_ERROR, "invalid", NULL,
-            "This adds to the %zu errors that the draft has already; solve those first.",
-            old->errors);
+            "This adds to the %zu error%s that the draft has already: solve what is there first.",
+            old->errors, PLURAL(old->errors));
         found++;
     }
     return found;

@@ -126,8 +126,8 @@ restore_on_engine(struct engine *en, void *ctx, struct error *e)
 
     if (v->entry_count > 0) {
         return error_set(
-            e, ERR_CONFLICT, "the draft has %zu changes: apply or discard them first",
-            v->entry_count);
+            e, ERR_CONFLICT, "the draft has %zu change%s: apply or discard first",
+            v->entry_count, PLURAL(v->entry_count));
     }
     code = store_commit_find(en->store, call->spec, &found, e);
     if (code == ERR_OK) {

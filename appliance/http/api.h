@@ -25,6 +25,16 @@ bool api_read_hash(struct request *r, const char *key, struct hash *ret, bool *r
 bool api_read_note(struct request *r, const char **ret);
 /* The number "confirm" of a body, in seconds; absent or null: 0. False: refused. */
 bool api_read_confirm(struct request *r, int64_t *ret_s);
+
+/* Of a request that edits the draft, or with "apply" applies at once. */
+struct api_apply_choice {
+    bool apply, wait;
+    const char *note;
+    int64_t confirm_s;
+};
+
+/* False: refused, as a note or confirm is that no apply would take. */
+bool api_read_apply(struct request *r, struct api_apply_choice *ret);
 /* Answers 422 at a place of the body. */
 void api_refuse(struct request *r, const char *pointer, const char *code, const char *message);
 
@@ -38,9 +48,11 @@ json_t *api_server_stats(const struct stats *s, const struct stat_row *r);
 
 /* ---- api_apply.c ---- */
 
-/* Starts an apply and answers with its task: 202, or with wait when it has ended, 200. */
-void api_apply(struct request *r, const struct apply_request *q, bool wait);
-void api_draft_reply(struct request *r); /* 200 with the present draft */
+/* False: refused. */
+bool api_apply_start(struct request *r, const struct apply_request *q, int64_t *ret_task);
+/* Answers with the task, or with the object r->kept whose "task" it becomes: 202, or with wait
+ * when it has ended, 200. */
+void api_apply_answer(struct request *r, int64_t task, bool wait);
 
 /* ---- api_publish.c ---- */
 

@@ -13,7 +13,14 @@
 static void
 answer_task(struct request *r, json_t *task, bool ended)
 {
-    reply_json(r, ended ? 200 : 202, task);
+    json_t *answer = TAKE(r->kept);
+
+    if (answer != NULL) {
+        (void)json_object_set_new(answer, "task", task);
+    } else {
+        answer = task;
+    }
+    reply_json(r, ended ? 200 : 202, answer);
     if (!ended) {
         reply_header(
             r, "Location",
@@ -21,24 +28,28 @@ answer_task(struct request *r, json_t *task, bool ended)
     }
 }
 
-void
-api_apply(struct request *r, const struct apply_request *q, bool wait)
+bool
+api_apply_start(struct request *r, const struct apply_request *q, int64_t *ret_task)
 {
-    struct engine *en = r->http->config.engine;
     struct problems *p = request_problems(r);
-    int64_t task = 0;
     struct error e = {.code = ERR_OK};
 
-    if (apply_start(en, q, &task, p, &e) != ERR_OK) {
+    if (apply_start(r->http->config.engine, q, ret_task, p, &e) != ERR_OK) {
         reply_error(r, &e, p);
-        return;
+        return false;
     }
+    return true;
+}
+
+void
+api_apply_answer(struct request *r, int64_t task, bool wait)
+{
     if (wait) {
         wait_for_task(r, task, answer_task);
         return;
     }
     r->wait_task = task;
-    answer_task(r, task_json(engine_tasks(en), task), false);
+    answer_task(r, task_json(engine_tasks(r->http->config.engine), task), false);
 }
 
 /* ---- a part of the draft ---- */
@@ -58,7 +69,7 @@ read_object(struct request *r, const json_t *item, size_t i, struct apply_object
     if (!schema_kind_by_name(kind, &ret->kind)) {
         api_refuse(
             r, arena_printf(r->arena, "/only/objects/%zu/kind", i), "no_such_kind",
-            "There is no such kind of object.");
+            arena_printf(r->arena, "There is no kind \"%.*s\".", problems_cut(kind, 64), kind));
         return false;
     }
     return true;
@@ -142,6 +153,7 @@ http_config_apply(struct request *r)
     struct hash base;
     bool has_only = false;
     bool has_base = false;
+    int64_t task = 0;
     bool wait;
 
     if (!request_flag(r, "wait", &wait) || !request_only_keys(r, keys) ||
@@ -151,7 +163,9 @@ http_config_apply(struct request *r)
     }
     q.base = has_base ? &base : NULL;
     q.only = has_only ? &only : NULL;
-    api_apply(r, &q, wait);
+    if (api_apply_start(r, &q, &task)) {
+        api_apply_answer(r, task, wait);
+    }
 }
 
 void
@@ -178,12 +192,6 @@ http_config_confirm(struct request *r)
 /* ---- the draft ---- */
 
 void
-api_draft_reply(struct request *r)
-{
-    reply_json(r, 200, api_draft(request_fresh_view(r)));
-}
-
-void
 http_draft_get(struct request *r)
 {
     reply_json(r, 200, api_draft(request_view(r)));
@@ -206,10 +214,11 @@ http_draft_discard(struct request *r)
 {
     struct problems *p = request_problems(r);
     struct error e = {.code = ERR_OK};
+    const char *word = request_segment(r, "{kind}");
     enum kind kind;
 
-    if (!schema_kind_by_name(request_segment(r, "{kind}"), &kind)) {
-        reply_problem(r, 404, error_name(ERR_NOT_FOUND), "there is no such kind of object");
+    if (!schema_kind_by_name(word, &kind)) {
+        reply_problem(r, 404, error_name(ERR_NOT_FOUND), "there is no kind \"%s\"", word);
         return;
     }
     if (edit_discard(
@@ -244,7 +253,7 @@ http_task_get(struct request *r)
         }
     }
     if (task == NULL) {
-        reply_problem(r, 404, error_name(ERR_NOT_FOUND), "there is no such task");
+        reply_problem(r, 404, error_name(ERR_NOT_FOUND), "there is no task %s", text);
         return;
     }
     reply_json(r, 200, task);

@@ -12,10 +12,9 @@
 struct changes {
     struct change_set set;
     struct arena *arena;
-    const char *note;
-    int64_t confirm_s;
+    struct api_apply_choice choice;
     struct hash base;
-    bool has_base, apply, wait;
+    bool has_base;
 };
 
 /* Passwords are hashed and keys are made where these objects have their own routes. */
@@ -60,18 +59,9 @@ static bool
 read_changes(struct request *r, struct changes *c)
 {
     static const char *const keys[] = {"base", "ops", "note", "apply", "confirm", NULL};
-    struct error e;
 
-    if (!request_flag(r, "wait", &c->wait) || !request_only_keys(r, keys) ||
-        !api_read_note(r, &c->note) || !api_read_hash(r, "base", &c->base, &c->has_base) ||
-        !api_read_confirm(r, &c->confirm_s)) {
-        return false;
-    }
-    if (json_opt_bool(r->json, "apply", &c->apply, &e) != ERR_OK) {
-        reply_error(r, &e, NULL);
-        return false;
-    }
-    return read_ops(r, c);
+    return request_only_keys(r, keys) && api_read_apply(r, &c->choice) &&
+           api_read_hash(r, "base", &c->base, &c->has_base) && read_ops(r, c);
 }
 
 /* On the engine's thread, so the head cannot move meanwhile. */
@@ -93,7 +83,24 @@ change_draft(struct request *r, const struct changes *c)
         reply_error(r, &e, p);
         return;
     }
-    api_draft_reply(r);
+    reply_json(r, 200, api_draft(request_fresh_view(r)));
+}
+
+static void
+apply_changes(struct request *r, const struct changes *c)
+{
+    struct apply_request q = {
+        .who = &r->actor,
+        .note = c->choice.note,
+        .base = c->has_base ? &c->base : NULL,
+        .ops = &c->set,
+        .confirm_s = c->choice.confirm_s,
+    };
+    int64_t task = 0;
+
+    if (api_apply_start(r, &q, &task)) {
+        api_apply_answer(r, task, c->choice.wait);
+    }
 }
 
 void
@@ -103,16 +110,8 @@ http_changes_create(struct request *r)
 
     change_set_init(&c.set);
     if (read_changes(r, &c)) {
-        if (c.apply) {
-            struct apply_request q = {
-                .who = &r->actor,
-                .note = c.note,
-                .base = c.has_base ? &c.base : NULL,
-                .ops = &c.set,
-                .confirm_s = c.confirm_s,
-            };
-
-            api_apply(r, &q, c.wait);
+        if (c.choice.apply) {
+            apply_changes(r, &c);
         } else {
             change_draft(r, &c);
         }

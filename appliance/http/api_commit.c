@@ -7,6 +7,7 @@
 #include "engine/edit.h"
 #include "http/api.h"
 #include "http/reply.h"
+#include "model/diff.h"
 #include "routes_gen.h"
 
 #define LIMIT_DEFAULT 100
@@ -159,26 +160,28 @@ http_commit_diff(struct request *r)
     json_decref(to.name);
 }
 
+/* The draft was empty: what is in it now is what the restore changed. */
+static json_t *
+restored_json(const struct view *v)
+{
+    return json_pack("{s:o, s:n}", "objects", diff_objects(&v->now, &v->draft), "task");
+}
+
 void
 http_commit_restore(struct request *r)
 {
     static const char *const keys[] = {"apply", "note", "confirm", NULL};
     struct apply_request q = {.who = &r->actor};
+    struct api_apply_choice choice;
     struct problems *p = request_problems(r);
     struct error e = {.code = ERR_OK};
-    bool apply = false;
-    bool wait;
+    int64_t task = 0;
 
-    if (!request_flag(r, "wait", &wait) || !request_only_keys(r, keys) ||
-        !api_read_note(r, &q.note) || !api_read_confirm(r, &q.confirm_s)) {
-        return;
-    }
-    if (json_opt_bool(r->json, "apply", &apply, &e) != ERR_OK) {
-        reply_error(r, &e, NULL);
+    if (!request_only_keys(r, keys) || !api_read_apply(r, &choice)) {
         return;
     }
     /* The draft is not touched for an apply that cannot be. */
-    if (apply && confirm_refuse(r->http->config.engine, &e) != ERR_OK) {
+    if (choice.apply && confirm_refuse(r->http->config.engine, &e) != ERR_OK) {
         reply_error(r, &e, NULL);
         return;
     }
@@ -187,9 +190,14 @@ http_commit_restore(struct request *r)
         reply_error(r, &e, p);
         return;
     }
-    if (apply) {
-        api_apply(r, &q, wait);
-    } else {
-        api_draft_reply(r);
+    q.note = choice.note;
+    q.confirm_s = choice.confirm_s;
+    if (!choice.apply) {
+        reply_json(r, 200, restored_json(request_fresh_view(r)));
+        return;
+    }
+    r->kept = restored_json(request_fresh_view(r));
+    if (api_apply_start(r, &q, &task)) {
+        api_apply_answer(r, task, choice.wait);
     }
 }

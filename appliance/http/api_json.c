@@ -172,6 +172,35 @@ api_read_confirm(struct request *r, int64_t *ret_s)
     return false;
 }
 
+bool
+api_read_apply(struct request *r, struct api_apply_choice *ret)
+{
+    struct error e;
+
+    *ret = (struct api_apply_choice){.apply = false};
+    if (!request_flag(r, "wait", &ret->wait) || !api_read_note(r, &ret->note) ||
+        !api_read_confirm(r, &ret->confirm_s)) {
+        return false;
+    }
+    if (json_opt_bool(r->json, "apply", &ret->apply, &e) != ERR_OK) {
+        reply_error(r, &e, NULL);
+        return false;
+    }
+    if (!ret->apply && ret->confirm_s > 0) {
+        api_refuse(
+            r, "/confirm", "needs_apply",
+            "Only an apply goes back unless it is confirmed: give apply too, or no confirm.");
+        return false;
+    }
+    if (!ret->apply && ret->note != NULL) {
+        api_refuse(
+            r, "/note", "needs_apply",
+            "A note goes with the commit of an apply: give apply too, or no note.");
+        return false;
+    }
+    return true;
+}
+
 const struct snapshot_pair *
 api_pair(const struct view *v, enum kind kind)
 {

@@ -37,8 +37,8 @@ static void
 refuse_unknown(struct request *r)
 {
     reply_problem(
-        r, 404, error_name(ERR_NOT_FOUND), "there is no %s of that name",
-        schema_kind(r->hit.kind)->name);
+        r, 404, error_name(ERR_NOT_FOUND), "there is no %s \"%s\"",
+        schema_kind(r->hit.kind)->name, path_name(r));
 }
 
 static void

@@ -6,7 +6,6 @@
 #include "engine/problems_json.h"
 #include "http/api.h"
 #include "http/reply.h"
-#include "http/wait.h"
 #include "model/diff.h"
 #include "model/publish.h"
 #include "routes_gen.h"
@@ -16,9 +15,8 @@
 
 struct publish {
     json_t *request; /* what the model reads */
-    bool plan, wait, apply;
-    int64_t confirm_s;
-    const char *note;
+    bool plan;
+    struct api_apply_choice choice;
     const struct snapshot_pair *base;
     struct change_set set;
     const char *service;
@@ -47,21 +45,6 @@ result_json(const struct request *r, const struct publish *x)
 }
 
 static void
-answer_task(struct request *r, json_t *task, bool ended)
-{
-    json_t *result = r->kept;
-
-    r->kept = NULL;
-    (void)json_object_set_new(result, "task", task);
-    reply_json(r, ended ? 200 : 202, result);
-    if (!ended) {
-        reply_header(
-            r, "Location",
-            arena_printf(r->arena, "/api/v1/tasks/%lld", (long long)r->wait_task));
-    }
-}
-
-static void
 reply_plan(struct request *r, const struct publish *x)
 {
     struct snapshot_pair after = {x->shared, x->local};
@@ -74,7 +57,7 @@ reply_plan(struct request *r, const struct publish *x)
         reply_error(r, &e, NULL);
         return;
     }
-    (void)json_object_set_new(diff, "from", json_string(x->apply ? "head" : "draft"));
+    (void)json_object_set_new(diff, "from", json_string(x->choice.apply ? "head" : "draft"));
     (void)json_object_set_new(diff, "to", json_string("plan"));
     (void)json_object_set_new(result, "diff", diff);
     reply_json(r, 200, result);
@@ -101,14 +84,7 @@ api_publish_tools(struct request *r)
 static bool
 read_request(struct request *r, struct publish *x)
 {
-    struct error e;
-
-    if (!request_flag(r, "plan", &x->plan) || !request_flag(r, "wait", &x->wait) ||
-        !api_read_note(r, &x->note) || !api_read_confirm(r, &x->confirm_s)) {
-        return false;
-    }
-    if (json_opt_bool(r->json, "apply", &x->apply, &e) != ERR_OK) {
-        reply_error(r, &e, NULL);
+    if (!request_flag(r, "plan", &x->plan) || !api_read_apply(r, &x->choice)) {
         return false;
     }
     x->request = json_copy(r->json);
@@ -143,14 +119,14 @@ make_plan(struct request *r, struct publish *x, struct error *e)
         .tools = api_publish_tools(r),
     };
 
-    x->base = x->apply ? &v->now : &v->draft;
+    x->base = x->choice.apply ? &v->now : &v->draft;
     in.now = x->base;
     publish_plan(x->request, &in, r->arena, &x->set, &x->service, p);
     if (p->errors > 0 || x->service == NULL) {
         return error_set(e, ERR_INVALID, "%s", "");
     }
     api_expect_present(&x->set, x->base);
-    if (x->apply || x->set.count == 0) {
+    if (x->choice.apply || x->set.count == 0) {
         return change_apply(&x->set, x->base, &x->shared, &x->local, p, e);
     }
     return edit_try(r->http->config.engine, &x->set, &x->shared, &x->local, p, e);
@@ -159,24 +135,18 @@ make_plan(struct request *r, struct publish *x, struct error *e)
 static void
 start_apply(struct request *r, struct publish *x)
 {
-    struct engine *en = r->http->config.engine;
     struct apply_request q = {
-        .who = &r->actor, .note = x->note, .ops = &x->set, .confirm_s = x->confirm_s};
-    struct problems *p = request_problems(r);
-    struct error e = {.code = ERR_OK};
+        .who = &r->actor,
+        .note = x->choice.note,
+        .ops = &x->set,
+        .confirm_s = x->choice.confirm_s,
+    };
     int64_t task = 0;
 
-    if (apply_start(en, &q, &task, p, &e) != ERR_OK) {
-        reply_error(r, &e, p);
-        return;
+    if (api_apply_start(r, &q, &task)) {
+        r->kept = result_json(r, x);
+        api_apply_answer(r, task, x->choice.wait);
     }
-    r->kept = result_json(r, x);
-    if (x->wait) {
-        wait_for_task(r, task, answer_task);
-        return;
-    }
-    r->wait_task = task;
-    answer_task(r, task_json(engine_tasks(en), task), false);
 }
 
 bool
@@ -225,7 +195,7 @@ publish(struct request *r, bool last_try)
         reply_error(r, &e, r->problems);
     } else if (x.plan) {
         reply_plan(r, &x);
-    } else if (x.apply) {
+    } else if (x.choice.apply) {
         start_apply(r, &x);
     } else {
         done = edit_as_planned(r, &x, last_try);

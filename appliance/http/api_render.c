@@ -37,7 +37,7 @@ read_op(struct request *r, struct change *ret, bool *ret_any)
         return true;
     }
     if (!schema_kind_by_name(kind, &ret->kind) || schema_kind(ret->kind)->direct) {
-        reply_problem(r, 404, error_name(ERR_NOT_FOUND), "no kind of that name is rendered");
+        reply_problem(r, 404, error_name(ERR_NOT_FOUND), "no kind \"%s\" is rendered", kind);
         return false;
     }
     if (body != NULL && !json_is_null(body) && !json_is_object(body)) {
@@ -45,6 +45,11 @@ read_op(struct request *r, struct change *ret, bool *ret_any)
         return false;
     }
     if (schema_kind(ret->kind)->singleton) {
+        if (ret->name != NULL && strcmp(ret->name, kind) != 0) {
+            reply_problem(
+                r, 404, error_name(ERR_NOT_FOUND), "there is no %s \"%s\"", kind, ret->name);
+            return false;
+        }
         ret->name = schema_kind(ret->kind)->name;
     }
     if (json_is_object(body)) {

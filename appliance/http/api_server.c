@@ -113,7 +113,8 @@ http_operator_get(struct request *r)
 
     if (snapshot_by_name(request_view(r)->now.shared, K_SERVER, server) == NULL) {
         reply_problem(
-            r, 404, error_name(ERR_NOT_FOUND), "no such server is applied on this node");
+            r, 404, error_name(ERR_NOT_FOUND), "no server \"%s\" is applied on this node",
+            server);
         return;
     }
     operator_find(r->http->config.engine, server, r->arena, &pools);

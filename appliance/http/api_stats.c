@@ -193,7 +193,8 @@ know_pool(struct request *r, const char *pool)
     if (snapshot_by_name(request_view(r)->now.shared, K_POOL, pool) != NULL) {
         return true;
     }
-    reply_problem(r, 404, error_name(ERR_NOT_FOUND), "no such pool is applied on this node");
+    reply_problem(
+        r, 404, error_name(ERR_NOT_FOUND), "no pool \"%s\" is applied on this node", pool);
     return false;
 }
 

@@ -8,6 +8,7 @@
 #include "model/object_build.h"
 
 #define POINTER_BYTES 96
+#define KIND_SHOWN    64 /* bytes of a word from outside */
 
 void
 change_set_init(struct change_set *c)
@@ -89,8 +90,14 @@ read_kind(struct reader *r, const json_t *given, struct change *ret)
 {
     const char *word = json_string_value(json_object_get(given, "kind"));
 
-    if (word == NULL || !schema_kind_by_name(word, &ret->kind)) {
-        refuse(r, "kind", "enum", "There is no such kind of object.");
+    if (word == NULL) {
+        refuse(r, "kind", "enum", "An operation has the kind of its object.");
+    } else if (!schema_kind_by_name(word, &ret->kind)) {
+        refuse(
+            r, "kind", "enum",
+            arena_printf(
+                r->p->arena, "There is no kind \"%.*s\".", problems_cut(word, KIND_SHOWN),
+                word));
     }
 }
 

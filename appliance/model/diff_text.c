@@ -395,8 +395,8 @@ put_summary(const struct work *w, uint32_t ids, struct buf *out)
     }
     free(balance);
     buf_printf(
-        out, "%lld lines removed and %lld added, too many to list\n", (long long)removed,
-        (long long)added);
+        out, "%lld line%s removed and %lld added, too many to list\n", (long long)removed,
+        PLURAL(removed), (long long)added);
 }
 
 err_t

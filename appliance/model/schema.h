@@ -70,7 +70,9 @@ struct schema_kind {
     const struct value *defaults;      /* of the fields; of a required one, or of a list whose
                                           default is not empty, it means nothing */
     uint32_t field_count;
-    const uint16_t *sorted; /* indexes of fields by name */
+    const uint16_t *sorted;  /* indexes of fields by name */
+    const uint16_t *columns; /* indexes of the fields that a list shows */
+    uint32_t column_count;
     /* The reference by which an object is part of another one (model/belong.h), or -1. */
     int belongs;
 };

@@ -41,8 +41,9 @@ check_dates(
         if (!is_told(p, "certificate_expires", o)) {
             problems_add(
                 p, SEVERITY_WARNING, "certificate_expires", &where,
-                "This certificate expires in %lld days: replace it before.",
-                (long long)((info->not_after_s - now_s) / DAY_S));
+                "This certificate expires in %lld day%s: replace it before.",
+                (long long)((info->not_after_s - now_s) / DAY_S),
+                PLURAL((info->not_after_s - now_s) / DAY_S));
         }
     } else if (info->not_before_s > now_s && !is_told(p, "certificate_not_yet", o)) {
         problems_add(

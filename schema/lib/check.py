@@ -13,7 +13,7 @@ UNIT_SUFFIX = {"ms": "_ms", "s": "_s", "bytes": "_bytes"}
 INT_LIMIT = 2 ** 53 - 1
 
 KIND_KEYS = {"kind": str, "plural": str, "title": str, "scope": str, "singleton": bool,
-             "direct": bool, "unique": list, "help": str, "fields": list}
+             "direct": bool, "unique": list, "columns": list, "help": str, "fields": list}
 KIND_OPTIONS = {"permission": str}
 KIND_PERMISSIONS = ("edit", "manage")
 LIST_WORDS = ("limit", "after", "q")  # query parameters of a list that are no fields
@@ -312,6 +312,7 @@ def check_kind(source, kind):
     yield from found
     if not found:
         yield from check_name_field(kind)
+        yield from check_columns(kind)
         yield from check_belongs(source, kind)
 
 
@@ -328,6 +329,19 @@ def check_name_field(kind):
     for field in kind["fields"]:
         if kind["singleton"] and "default" not in field:
             yield field["name"], "a singleton has defaults only"
+
+
+def check_columns(kind):
+    """What a list shows of an object."""
+    columns = kind["columns"]
+    fields = {f["name"]: f for f in kind["fields"]}
+    for name in columns:
+        if name not in fields:
+            yield "", "columns names \"%s\", which is no field" % name
+        elif fields[name].get("secret"):
+            yield name, "a secret is no column"
+    if not 1 <= len(columns) <= 8 or len(set(columns)) != len(columns):
+        yield "", "columns are 1 to 8 fields, each once"
 
 
 def belongs(kind):

@@ -9,7 +9,7 @@ KEYS = {"globals", "exit", "verbs", "without_verb"}
 VERB = {"name": str, "group": str, "help": str, "calls": list}
 VERB_OPTIONAL = {"details": str, "arguments": list, "options": list, "examples": list}
 OPTION = {"name": str, "type": str, "help": str}
-OPTION_OPTIONAL = {"value": str, "required": bool, "repeat": bool}
+OPTION_OPTIONAL = {"value": str, "required": bool, "repeat": bool, "with": str}
 ARGUMENT = {"name": str, "type": str}
 ARGUMENT_OPTIONAL = {"optional": bool, "repeat": bool, "values": list}
 
@@ -37,6 +37,8 @@ def check_options(source, options):
         if ("value" in option) == (option["type"] == "flag"):
             yield "%s: a flag has no value, any other option has one" % name
     names = [o.get("name") for o in options]
+    yield from ("%s: with names %s, which is no other option" % (o.get("name"), o["with"])
+                for o in options if "with" in o and o["with"] not in set(names) - {o.get("name")})
     yield from ("%s stands twice" % n for n in set(names) if names.count(n) > 1)
 
 

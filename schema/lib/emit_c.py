@@ -201,6 +201,14 @@ def kind_rows(kind):
     yield "defaults", "defaults_" + kind["kind"]
     yield "field_count", str(len(kind["fields"]))
     yield "sorted", "sorted_" + kind["kind"]
+    yield "columns", "columns_" + kind["kind"]
+    yield "column_count", str(len(kind["columns"]))
+
+
+def columns(kind):
+    names = [f["name"] for f in kind["fields"]]
+    return "static const uint16_t columns_%s[] = {%s};\n\n" % (
+        kind["kind"], ", ".join(str(names.index(c)) for c in kind["columns"]))
 
 
 def text_array(name, text):
@@ -229,6 +237,7 @@ def tables(source, schema_json, openapi_json):
     for kind in source.kinds:
         out.append(table(source, kind["kind"], kind["fields"]))
         out.append(defaults(kind))
+        out.append(columns(kind))
     out.append("const struct schema_kind schema_kinds[KIND_COUNT] = {\n")
     for kind in source.kinds:
         rows = ["        .%s = %s,\n" % row for row in kind_rows(kind)]

@@ -99,9 +99,10 @@ def general_help(source):
 
 
 def option_table(name, options):
-    rows = ["    {%s, %s, %s, %s},\n" % (
+    rows = ["    {%s, %s, %s, %s, %s, %s},\n" % (
         c_string(o["name"]), c_string(o.get("value")), c_bool(o["type"] == "number"),
-        c_bool(o.get("required"))) for o in options]
+        c_bool(o.get("required")), c_bool(o.get("repeat")), c_string(o.get("with")))
+            for o in options]
     return ("static const struct command_option %s[] = {\n%s    {.name = NULL},\n};\n"
             % (name, "".join(rows)))
 

@@ -133,7 +133,7 @@ def kind_schema(source, kind):
     return {"title": kind["title"], "description": kind["help"],
             "x-kind": kind["kind"], "x-plural": kind["plural"], "x-scope": kind["scope"],
             "x-singleton": kind["singleton"], "x-direct": kind["direct"],
-            "x-unique": kind["unique"],
+            "x-unique": kind["unique"], "x-columns": kind["columns"],
             **table_schema(source, kind["fields"], True)}
 
 

@@ -120,12 +120,22 @@ class Walk(Case):
         diff = api.get("/api/v1/commits/%d/diff" % (head["rev"] + 1))
         self.assertEqual([f["field"] for f in diff["objects"][0]["fields"]], ["interval_ms"])
         api.get("/api/v1/commits/%d/diff?to=%d" % (head["rev"] + 1, head["rev"]))
-        api.expect(200, "POST", "/api/v1/commits/%d/restore" % head["rev"], {})
+        result = api.expect(200, "POST", "/api/v1/commits/%d/restore" % head["rev"], {})
+        self.assertEqual([(o["name"], o["change"]) for o in result["objects"]],
+                         [("walk", "changed")])
         self.assertEqual(api.get("/api/v1/monitors/walk")["interval_ms"], 5000)
         task = api.apply("restored")
         self.assertEqual(task["state"], "ok", task)
         self.assertEqual(api.get("/api/v1/status")["head"]["fp"], head["fp"])
         api.expect(404, "GET", "/api/v1/commits/999")
+
+    def test_4_what_only_an_apply_takes_is_refused_without_it(self):
+        for path, body in (("/api/v1/publish", {"url": "http://x.test", "to": ["192.0.2.1:80"]}),
+                           ("/api/v1/commits/1/restore", {}), ("/api/v1/changes", {"ops": []})):
+            for key, value in (("confirm", 60), ("note", "n")):
+                refused = self.api.expect(422, "POST", path, dict(body, **{key: value}))
+                self.assertEqual(refused["errors"][0]["pointer"], "/" + key)
+                self.assertEqual(self.api.get("/api/v1/draft")["count"], 0)
 
     def test_5_deleting_and_discarding(self):
         api = self.api

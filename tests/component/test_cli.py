@@ -38,6 +38,19 @@ class Cli(unittest.TestCase):
     def run_json(self, *arguments):
         return json.loads(self.run_cli("--json", *arguments))
 
+    def on_terminal(self, width, *arguments):
+        pid, terminal = pty.fork()
+        if pid == 0:
+            fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+            program = os.path.join(node.BUILD, "lockstep")
+            os.execv(program, [program, "--config", self.config, *arguments])
+        out = b""
+        with contextlib.suppress(OSError), os.fdopen(terminal, "rb", 0) as file:
+            while piece := file.read(65536):
+                out += piece
+        os.waitpid(pid, 0)
+        return out.decode()
+
     def test_1_setup_prints_a_password_and_keeps_a_key(self):
         password = self.run_cli("setup", "--state-dir", self.node.state, "--url",
                                 "https://127.0.0.1:8443", "--name", "admin").strip()
@@ -103,6 +116,8 @@ class Cli(unittest.TestCase):
         self.assertRegex(shown, r"(?m)^    balance leastconn +# pool app.test balance$")
         self.assertIn("No line is new", self.run_cli("render", "--changed"))
         self.run_cli("render", "pool", status=2)
+        self.assertIn('no haproxy "x"', self.run_cli("render", "haproxy", "x", "--file", "-",
+                                                     text="{}", status=1))
 
     def test_3_import_and_export(self):
         document = {
@@ -127,6 +142,8 @@ class Cli(unittest.TestCase):
         before = self.run_cli("export")
         self.assertNotIn("PRIVATE KEY", before)
         self.assertIn("Nothing to change", self.run_cli("import", "-", text=before))
+        self.assertRegex(self.run_cli("get", "certificate", "a.test"),
+                         r"(?m)^chain +-----BEGIN CERTIFICATE-----$")
         # Also where a listener names a placeholder itself.
         placeholder = self.run_json("get", "service", "a.test")["certificate"]
         listener = self.run_json("get", "service", "a.test")["listeners"][-1]
@@ -168,7 +185,19 @@ class Cli(unittest.TestCase):
         history = self.run_cli("history")
         self.assertIn("first", history)
         self.assertIn("maxconn: 4000 -> 3456", self.run_cli("show", "4"))
-        self.run_cli("restore", "3", "--apply")
+        objects = self.run_cli("restore", "3")
+        self.assertIn("  ~ haproxy\n      maxconn: 3456 -> 4000\n", objects)
+        self.assertIn("has 1 change:", self.run_cli("restore", "3", status=1))
+        self.run_cli("discard", "--all")
+        result = self.run_json("restore", "3")
+        self.assertEqual([(o["kind"], o["change"]) for o in result["objects"]],
+                         [("haproxy", "changed")])
+        self.assertIsNone(result["task"])
+        self.run_cli("discard", "--all")
+        result = self.run_json("restore", "3", "--apply")
+        self.assertEqual(result["objects"][0]["fields"][0]["after"], 4000)
+        self.assertEqual(result["task"]["state"], "ok")
+        self.assertIn("Nothing to change", self.run_cli("restore", "3"))
         self.assertIn("maxconn 4000", self.run_cli("config"))
         self.assertIn("hashes", self.run_cli("verify"))
         self.assertIn("ok", self.run_cli("tasks"))
@@ -189,8 +218,18 @@ class Cli(unittest.TestCase):
         self.assertRegex(self.run_cli("status"), r"(?m)^confirm +.* goes back at 20")
         self.assertIn("stays", self.run_cli("confirm"))
         self.assertNotIn("goes back", self.run_cli("status"))
-        self.assertIn("/only/objects/0", self.run_cli("apply", "--only", "server/one", status=1))
+        self.assertEqual(
+            self.run_cli("apply", "--only", "server/one", "--only", "server/nix", status=1)
+            .splitlines()[1:], [
+                'lockstep: server one /only/objects/0: The draft does not change the server '
+                '"one": leave it out.',
+                'lockstep: server nix /only/objects/1: There is no server "nix", neither in the '
+                'draft nor applied.'])
         self.run_cli("discard", "--all")
+        events = self.run_cli("events", "--timeout", "1")
+        self.assertRegex(events, r"(?m)^status +revision \d+ waits for \"lockstep confirm\" until 20")
+        self.assertNotRegex(events, r"(?m)^task .*: running$")
+        self.assertIn("draft   1 change\n", events)
 
     def test_5_state_and_statistics_of_a_server(self):
         self.assertRegex(self.run_cli("server", "app.test.s1", "drain", "--note", "disk"),
@@ -222,25 +261,97 @@ class Cli(unittest.TestCase):
                                              "--check", "helth:/x", status=1))
 
     def test_5_a_terminal_gets_tables_of_its_width_and_colours_unless_refused(self):
-        def shown(*arguments):
-            pid, terminal = pty.fork()
-            if pid == 0:
-                fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
-                program = os.path.join(node.BUILD, "lockstep")
-                os.execv(program, [program, "--config", self.config, *arguments])
-            out = b""
-            with contextlib.suppress(OSError), os.fdopen(terminal, "rb", 0) as file:
-                while piece := file.read(65536):
-                    out += piece
-            os.waitpid(pid, 0)
-            return out.decode()
-
-        table = shown("history")
+        table = self.on_terminal(60, "history")
         self.assertLessEqual(max(len(line) for line in table.splitlines()), 60)
         self.assertIn("~", table)
-        self.assertIn("\x1b[", shown("show", "3"))
-        self.assertNotIn("\x1b[", shown("show", "3", "--no-color"))
+        self.assertIn("\x1b[", self.on_terminal(60, "show", "3"))
+        self.assertNotIn("\x1b[", self.on_terminal(60, "show", "3", "--no-color"))
         self.assertNotIn("\x1b[", self.run_cli("show", "3"))
+        # Times, numbers and states stay whole.
+        for line in self.on_terminal(60, "tasks").splitlines()[1:]:
+            self.assertRegex(line, r"^\d+ +20\d\d-\d\d-\d\d \d\d:\d\d:\d\d +ok ")
+
+    def test_5_a_list_has_the_columns_of_its_kind(self):
+        self.assertEqual(self.run_cli("list", "pools").split("\n")[0].split(),
+                         ["name", "enabled", "mode", "balance", "members", "monitor"])
+        self.run_cli("create", "monitor", "plain", "type=tcp")
+        # A field without a meaning there, as the path of a tcp check, is no value.
+        self.assertRegex(self.run_cli("list", "monitors"), r"(?m)^plain +tcp +- +0 +5000 ")
+        self.assertRegex(self.run_cli("list", "monitors"), r"(?m)^app.test +http +/healthz +0 ")
+        self.assertEqual(self.run_json("list", "node", "--names"), ["node"])
+        # A field that is called key is not the key of a program.
+        self.assertIn("+ condition office\n", self.run_cli(
+            "create", "condition", "office", "type=header", "key=X-From", "values=office"))
+        # A name is cut last.
+        name = "with-a-name-that-is-rather-long"
+        self.run_cli("create", "pool", name)
+        self.assertIn(name + " ", self.on_terminal(80, "list", "pools"))
+        self.run_cli("discard", "--all")
+
+    def test_5_explain_is_wrapped(self):
+        for words in ((), ("pool",), ("pool", "balance"), ("rule", "conditions"), ("monitor",)):
+            for width, shown in ((80, self.run_cli("explain", *words)),
+                                 (50, self.on_terminal(50, "explain", *words))):
+                self.assertLessEqual(max(map(len, shown.splitlines())), width)
+                self.assertNotIn("~", shown)
+        self.assertIn("url_param, hdr", " ".join(self.on_terminal(50, "explain", "pool",
+                                                                  "balance").split()))
+
+    def test_5_long_values_show_where_they_differ(self):
+        networks = ["10.%d.0.0/16" % i for i in range(60)]
+        self.run_cli("set", "listener", "http", "allowed_networks=" + ",".join(networks))
+        self.run_cli("apply")
+        networks[40] = "10.99.0.0/16"
+        self.run_cli("set", "listener", "http", "allowed_networks=" + ",".join(networks))
+        whole = self.run_cli("diff").splitlines()
+        line = next(x for x in whole if "allowed_networks: " in x)
+        self.assertEqual(*(len(json.loads(v)) for v in line.split(": ", 1)[1].split(" -> ")))
+        for width in (80, 140):
+            shown = self.on_terminal(width, "diff", "--no-color").splitlines()
+            at = next(i for i, x in enumerate(shown) if x.strip() == "allowed_networks:")
+            was, now = shown[at + 1:at + 3]
+            self.assertLessEqual(max(len(was), len(now)), width)
+            self.assertIn("10.40.0.0/16", was)
+            self.assertNotIn("10.40.0.0/16", now)
+        self.run_cli("set", "listener", "http", "allowed_networks=")
+        self.run_cli("apply")
+
+    def test_5_what_has_nothing_to_show_says_so(self):
+        self.assertRegex(self.run_cli("show", "3", "3"),
+                         r"^No difference between revisions 3@\w{8} and 3@\w{8}\.$")
+        self.assertIn("changes no object", self.run_cli("show", "1"))
+        self.assertEqual(self.run_cli("list", "rules"), "There are no rules.\n")
+        self.assertIn("no pools with \"x\"", self.run_cli("list", "pools", "--match", "x"))
+        self.assertIn("no commit before revision 1", self.run_cli("history", "--before", "1"))
+        self.assertIn("empty already", self.run_cli("discard", "--all"))
+        self.assertIn("Nothing to change", self.run_cli("set", "pool", "app.test", "mode=http"))
+        self.assertIn("Nothing to change", self.run_cli(
+            "publish", "http://app.test", "--to", self.backend.target, "--check",
+            "http:/healthz", "--plan"))
+        self.run_cli("create", "server", "loose", "address=192.0.2.5", "port=81")
+        self.assertRegex(self.run_cli("status"), r"(?m)^draft +1 change not applied")
+        self.run_cli("apply")
+        self.assertRegex(self.run_cli("server", "loose"), r"(?m)^pools +none has it$")
+        self.run_cli("delete", "server", "loose")
+        self.assertEqual(self.run_cli("discard", "server", "loose"),
+                         "The change of server loose is out of the draft.\n")
+        self.run_cli("delete", "server", "loose")
+        self.assertIn("discarded 1 change.", self.run_cli("discard", "--all"))
+
+    def test_5_an_option_without_effect_is_refused(self):
+        to = ("--to", self.backend.target)
+        for words, name in (
+                (("publish", "http://x.test", *to, "--confirm", "60"), "--confirm"),
+                (("publish", "http://x.test", *to, "--note", "n"), "--note"),
+                (("publish", "http://x.test", *to, *to), "--to"),
+                (("restore", "3", "--confirm", "60"), "--confirm"),
+                (("restore", "3", "--note", "n"), "--note"),
+                (("server", "app.test.s1", "--note", "n"), "--note"),
+                (("server", "app.test.s1", "reset", "--note", "n"), "--note"),
+                (("list", "haproxy", "--match", "x"), "--match"),
+                (("apply", "--only", "haproxy/x"), "--only"),
+                (("render", "--changed", "--json"), "--changed")):
+            self.assertIn(" " + name + " ", self.run_cli(*words, status=2).split("\n")[0])
 
     def test_5_completion_knows_commands_options_kinds_and_names(self):
         script = os.path.join(node.BUILD, "gen", "lockstep.bash")

@@ -136,6 +136,12 @@ a_wrong_line_is_refused(void **state)
         "history --limit many",
         "history --limit -1",
         "history -l",
+        "publish http://a --to x --note n", /* of no apply */
+        "publish http://a --to x --confirm 60",
+        "restore 3 --confirm 60",
+        "restore 3 --note n",
+        "publish http://a --to x --to y", /* the first would be lost */
+        "history --limit 3 --limit 4",
     };
     struct line l;
 
@@ -145,6 +151,74 @@ a_wrong_line_is_refused(void **state)
     }
     assert_int_equal(parse(&l, "get --help"), 0);
     assert_int_equal(parse(&l, "help nonsense"), 0);
+}
+
+static void
+what_belongs_to_an_option_goes_with_it(void **state)
+{
+    struct line l;
+
+    (void)state;
+    assert_int_equal(parse(&l, "restore 3 --apply --note n --confirm 60"), 0);
+    assert_int_equal(parse(&l, "restore --note n 3 --apply"), 0);
+    /* The last one of those that stand before any command holds. */
+    assert_int_equal(parse(&l, "--url a status --url b"), 0);
+    assert_string_equal(cli_option(&l.cli, "--url"), "b");
+}
+
+static void
+cut_values_differ_as_the_whole_ones_do(void **state)
+{
+    char before[201], after[201];
+
+    (void)state;
+    for (size_t at = 0; at < 200; at++) {
+        for (size_t room = 16; room < 230; room += 7) {
+            CLEANUP(buf_fini) struct buf a;
+            CLEANUP(buf_fini) struct buf b;
+
+            memset(before, 'x', 200);
+            memset(after, 'x', 200);
+            before[200] = '\0';
+            after[200] = '\0';
+            /* One of them ends there, or has another character. */
+            after[at] = room % 2 == 0 ? '\0' : 'y';
+            buf_init(&a, 1024);
+            buf_init(&b, 1024);
+            show_cut(before, after, room, &a, &b);
+            assert_string_not_equal(buf_str(&a), buf_str(&b));
+            assert_true(text_width(buf_str(&a)) <= room && text_width(buf_str(&b)) <= room);
+            assert_true(room < 200 || strcmp(buf_str(&a), before) == 0);
+        }
+    }
+}
+
+static void
+cut_values_are_cut_between_characters(void **state)
+{
+    CLEANUP(buf_fini) struct buf a;
+    CLEANUP(buf_fini) struct buf b;
+    const char *x = "\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc"
+                    "\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc";
+    const char *y = "\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc"
+                    "\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xb6";
+
+    (void)state;
+    buf_init(&a, 1024);
+    buf_init(&b, 1024);
+    show_cut(x, y, 16, &a, &b);
+    assert_string_equal(buf_str(&a), "...\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc");
+    assert_string_equal(buf_str(&b), "...\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xb6");
+}
+
+static void
+lines_are_broken_at_blanks_where_there_are_some(void **state)
+{
+    (void)state;
+    assert_int_equal(text_line("one two three", 8), 7);
+    assert_int_equal(text_line("one two", 7), 7);
+    assert_int_equal(text_line("unbroken", 4), 4);
+    assert_int_equal(text_line("", 4), 0);
 }
 
 static void
@@ -184,6 +258,10 @@ main(void)
         cmocka_unit_test(what_follows_two_dashes_is_no_option),
         cmocka_unit_test(an_option_that_repeats_keeps_every_value),
         cmocka_unit_test(a_wrong_line_is_refused),
+        cmocka_unit_test(what_belongs_to_an_option_goes_with_it),
+        cmocka_unit_test(cut_values_differ_as_the_whole_ones_do),
+        cmocka_unit_test(cut_values_are_cut_between_characters),
+        cmocka_unit_test(lines_are_broken_at_blanks_where_there_are_some),
         cmocka_unit_test(help_fits_the_screen),
         cmocka_unit_test(times_are_read_without_a_t),
     };

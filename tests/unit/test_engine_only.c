@@ -115,6 +115,31 @@ what_the_chosen_needs_of_the_rest_is_named(void **state)
 }
 
 static void
+what_the_needed_needs_in_turn_is_named_too_each_once(void **state)
+{
+    static const char *const wanted[] = {"listener \"l\"", "pool \"app\"", "server \"web1\""};
+    struct engine_lab *l = *state;
+
+    engine_lab_must(
+        l,
+        "[" LAB_SERVER("web1") ", " POOL(
+            "app",
+            MEMBER(
+                "web1")) ", "
+                         "{'op': 'create', 'kind': 'listener', 'body': {'name': 'l', 'port': 8080}}, "
+                         "{'op': 'create', 'kind': 'service', 'body': {'name': 'a', 'listeners': ['l'], "
+                         "'hosts': ['a.test'], 'pool': 'app'}}, "
+                         "{'op': 'create', 'kind': 'service', 'body': {'name': 'b', 'listeners': ['l'], "
+                         "'hosts': ['b.test'], 'pool': 'app'}}]");
+    assert_int_equal(apply_object(l, K_SERVICE, "a"), ERR_INVALID);
+    assert_int_equal(l->problems.errors, ARRAY_LEN(wanted));
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+        assert_string_equal(l->problems.items[i].code, "needs_draft");
+        assert_non_null(strstr(l->problems.items[i].message, wanted[i]));
+    }
+}
+
+static void
 who_still_uses_what_was_chosen_to_go_is_named(void **state)
 {
     struct engine_lab *l = *state;
@@ -161,7 +186,22 @@ what_the_draft_does_not_hold_is_refused_by_its_pointer(void **state)
     assert_int_equal(apply_only(l, &only, &task), ERR_INVALID);
     assert_int_equal(l->problems.errors, 2);
     assert_string_equal(l->problems.items[0].pointer, "/only/objects/0");
+    assert_non_null(strstr(l->problems.items[0].message, "no pool \"absent\""));
+    assert_non_null(strstr(l->problems.items[1].message, "\"admin nobody\""));
     assert_string_equal(l->problems.items[1].pointer, "/only/authors/1");
+}
+
+static void
+what_is_there_but_has_no_change_is_named(void **state)
+{
+    struct engine_lab *l = *state;
+
+    engine_lab_must(l, "[" LAB_SERVER("web1") "]");
+    engine_lab_apply_ends(l, "ok", "ok");
+    assert_int_equal(apply_object(l, K_SERVER, "web1"), ERR_INVALID);
+    assert_non_null(
+        strstr(l->problems.items[0].message, "does not change the server \"web1\""));
+    assert_string_equal(l->problems.items[0].name, "web1");
 }
 
 static void
@@ -205,11 +245,15 @@ main(void)
         cmocka_unit_test_setup_teardown(
             what_the_chosen_needs_of_the_rest_is_named, lab_open, lab_close),
         cmocka_unit_test_setup_teardown(
+            what_the_needed_needs_in_turn_is_named_too_each_once, lab_open, lab_close),
+        cmocka_unit_test_setup_teardown(
             who_still_uses_what_was_chosen_to_go_is_named, lab_open, lab_close),
         cmocka_unit_test_setup_teardown(
             a_name_that_is_not_free_yet_is_named, lab_open, lab_close),
         cmocka_unit_test_setup_teardown(
             what_the_draft_does_not_hold_is_refused_by_its_pointer, lab_open, lab_close),
+        cmocka_unit_test_setup_teardown(
+            what_is_there_but_has_no_change_is_named, lab_open, lab_close),
         cmocka_unit_test_setup_teardown(
             changes_can_be_chosen_by_their_author, lab_open, lab_close),
     };
