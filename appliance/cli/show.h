@@ -18,6 +18,8 @@ void table_print(const struct table *t);
 void show_line(const char *name, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* "2026-01-02 03:04:05 UTC" of "2026-01-02T03:04:05Z"; in the arena. */
 const char *show_time(struct cli *c, const char *at);
+/* The revision that waits for a confirm (its JSON, or null: nothing), and by when. */
+void show_trial(struct cli *c, const json_t *trial);
 void show_objects(const struct cli *c, const json_t *objects);
 void show_problems(const json_t *problems);
 void show_unified(const struct cli *c, const char *diff);
