@@ -83,6 +83,34 @@ class QuickStart(unittest.TestCase):
                 self.assertIn(word, self.assert_gone(process, family))
                 self.assertEqual(process.returncode, 1)
 
+    def test_the_documents_tell_of_it_as_it_is(self):
+        """Commands of the README work as they stand; each file has its line."""
+        process, out, family = self.start()
+        with open(os.path.join(node.SOURCE, "README.md"), encoding="ascii") as file:
+            commands = [line for line in re.findall(r"(?m)^    (.*)", file.read())
+                        if not line.startswith("sudo packaging/")]
+        self.assertGreater(len(commands), 8)
+        # The packages of the tests have no man, but groff-base: it is enough to read the page.
+        script = ["set -e", "man() { test -r \"$2\"; }",
+                  re.search(r"Command line +(.*)", out)[1], *commands]
+        done = subprocess.run(["/bin/bash", "-c", "\n".join(script)], cwd=node.SOURCE,
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr)
+        self.assertEqual(self.undocumented(), set())
+        process.send_signal(signal.SIGTERM)
+        self.assert_gone(process, family)
+
+    def undocumented(self):
+        """Names below the two directories that the architecture does not have."""
+        with open(os.path.join(node.SOURCE, "docs", "architecture.md"), encoding="ascii") as file:
+            known = set(re.findall(r"[\w.-]+", file.read().split("## Directories")[1]))
+        found = set()
+        for top in ("state", "run"):
+            for path, folders, files in os.walk(os.path.join(self.folder, top)):
+                names = folders if re.search(r"/generation/\d+/", path) else folders + files
+                found.update(re.sub(r"^\d+$", "N", name) for name in names)
+        return found - known
+
     def test_leaves_nothing_when_the_terminal_goes(self):
         process, out, family = self.start("--service-address", "0.0.0.0")
         self.assertIn("accepts connections on 0.0.0.0", out)
