@@ -164,12 +164,34 @@ is_open(struct cli *c)
     return true;
 }
 
+/* Exit status of an answer, after saying why it is none of success. *ret (may be NULL): its
+ * JSON, else NULL. */
+static int
+judge(struct cli *c, struct rest_answer *answer, json_t **ret)
+{
+    json_auto_t *parsed = NULL;
+    struct error e;
+
+    if (answer->body.len > 0 && buf_str(&answer->body)[0] == '{' &&
+        json_parse(buf_str(&answer->body), answer->body.len, &parsed, &e) != ERR_OK) {
+        cli_error("the answer of %s is not JSON: %s", c->config.url, e.msg);
+        return EXIT_UNREACHED;
+    }
+    if (answer->status >= 400) {
+        explain(c, parsed, answer);
+        return EXIT_NO;
+    }
+    if (ret != NULL) {
+        *ret = json_incref(parsed);
+    }
+    return 0;
+}
+
 static int
 do_call(struct cli *c, const struct call *q, json_t **ret, struct rest_answer *answer)
 {
     CLEANUP(buf_wipe_fini) struct buf body;
     struct error e;
-    json_t *parsed = NULL;
 
     buf_init(&body, LINE_MAX_BYTES);
     if (q->body != NULL) {
@@ -186,28 +208,11 @@ do_call(struct cli *c, const struct call *q, json_t **ret, struct rest_answer *a
         .if_match = q->if_match,
         .cookie = q->cookie,
         .csrf = q->csrf};
-    err_t err = rest_call(c->rest, &request, answer, &e);
-    if (err != ERR_OK) {
+    if (rest_call(c->rest, &request, answer, &e) != ERR_OK) {
         cli_error("%s", e.msg);
         return EXIT_UNREACHED;
     }
-    if (answer->body.len > 0 && buf_str(&answer->body)[0] == '{') {
-        err = json_parse(buf_str(&answer->body), answer->body.len, &parsed, &e);
-    }
-    if (err != ERR_OK) {
-        cli_error("the answer of %s is not JSON: %s", c->config.url, e.msg);
-        return EXIT_UNREACHED;
-    }
-    int status = answer->status >= 400 ? EXIT_NO : 0;
-    if (status != 0) {
-        explain(c, parsed, answer);
-    }
-    if (ret != NULL && status == 0) {
-        *ret = parsed;
-    } else if (parsed != NULL) {
-        json_decref(parsed);
-    }
-    return status;
+    return judge(c, answer, ret);
 }
 
 int
@@ -248,13 +253,18 @@ cli_etag(struct cli *c, const char *path, const char **ret)
 int
 cli_events(struct cli *c, const char *path, rest_event_fn fn, void *ctx, bool may_time_out)
 {
+    CLEANUP(rest_answer_fini) struct rest_answer answer;
     struct error e;
 
+    rest_answer_init(&answer);
     if (!is_open(c)) {
         return EXIT_USAGE;
     }
-    err_t err = rest_events(c->rest, path, fn, ctx, &e);
-    if (err == ERR_OK || (err == ERR_TIMEOUT && may_time_out)) {
+    err_t err = rest_events(c->rest, path, fn, ctx, &answer, &e);
+    if (err == ERR_OK) {
+        return judge(c, &answer, NULL);
+    }
+    if (err == ERR_TIMEOUT && may_time_out) {
         return 0;
     }
     cli_error("%s", e.msg);

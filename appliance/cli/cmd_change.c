@@ -35,13 +35,13 @@ set_confirm(const struct cli *c, json_t *body)
 static int
 follow_trial(struct cli *c, const json_t *task, json_t *result)
 {
+    json_auto_t *answer = NULL;
     int status = follow_task(c, task, result);
 
     if (status == 0 && !c->json && cli_flag(c, "--confirm")) {
-        printf(
-            "Kept only if \"lockstep confirm\" follows within %s s.\n",
-            cli_option(c, "--confirm"));
+        status = cli_get(c, "/api/v1/status", &answer);
     }
+    show_trial(c, json_object_get(answer, "confirm"));
     return status;
 }
 

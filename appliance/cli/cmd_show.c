@@ -25,22 +25,6 @@ show_running(const json_t *status)
     }
 }
 
-static void
-show_trial(struct cli *c, const json_t *trial)
-{
-    if (!json_is_object(trial)) {
-        return;
-    }
-    if (json_is_true(json_object_get(trial, "going_back"))) {
-        show_line(
-            "confirm", "revision %lld was not confirmed: going back", cli_int(trial, "rev"));
-    } else {
-        show_line(
-            "confirm", "\"lockstep confirm\" keeps revision %lld; it goes back at %s",
-            cli_int(trial, "rev"), show_time(c, cli_str(trial, "until")));
-    }
-}
-
 /* "59 s", "3 min", "5 h 20 min", "8 d 5 h". */
 static const char *
 show_span(struct cli *c, long long s)

@@ -38,6 +38,22 @@ show_time(struct cli *c, const char *at)
     return arena_printf(c->arena, "%.*s %.8s UTC", (int)(t - at), at, t + 1);
 }
 
+void
+show_trial(struct cli *c, const json_t *trial)
+{
+    if (!json_is_object(trial)) {
+        return;
+    }
+    if (json_is_true(json_object_get(trial, "going_back"))) {
+        show_line(
+            "confirm", "revision %lld was not confirmed: going back", cli_int(trial, "rev"));
+    } else {
+        show_line(
+            "confirm", "\"lockstep confirm\" keeps revision %lld; it goes back at %s",
+            cli_int(trial, "rev"), show_time(c, cli_str(trial, "until")));
+    }
+}
+
 const char *
 show_count(struct cli *c, long long n, const char *noun)
 {

@@ -36,6 +36,20 @@ left_s(const struct engine *en, const struct waiting *w)
     return left_ms > 0 ? (left_ms + 999) / 1000 : 0;
 }
 
+/* Whether it could not go back so far. */
+static bool
+is_stuck(const struct waiting *w)
+{
+    return w->back_off_ms > 0 && !w->going;
+}
+
+/* Whether the deadline decided: it may not be confirmed any more. */
+static bool
+is_late(const struct engine *en, const struct waiting *w)
+{
+    return w->going || (mono_ms(en) >= w->due_ms && !is_stuck(w));
+}
+
 void
 confirm_look(struct engine *en, struct engine_waiting *ret)
 {
@@ -49,7 +63,7 @@ confirm_look(struct engine *en, struct engine_waiting *ret)
         ret->back_rev = w.back_rev;
         ret->until_ms = w.commit.confirm_until_ms;
         ret->left_s = left_s(en, &w);
-        ret->going_back = w.going;
+        ret->going_back = is_late(en, &w);
     }
 }
 
@@ -81,17 +95,30 @@ tell(struct engine *en)
 err_t
 confirm_refuse(struct engine *en, struct error *e)
 {
-    struct engine_waiting w;
+    struct waiting w;
 
-    confirm_look(en, &w);
+    copy_waiting(en, &w);
     if (!w.is) {
         return ERR_OK;
+    }
+    if (is_late(en, &w)) {
+        return error_set(
+            e, ERR_CONFLICT,
+            "revision %lld was not confirmed in time and is going back: apply when it is back",
+            (long long)w.commit.rev);
+    }
+    if (is_stuck(&w)) {
+        return error_set(
+            e, ERR_CONFLICT,
+            "revision %lld was not confirmed in time and could not go back, which is tried "
+            "again: apply when it is back, or keep it (POST /api/v1/config/confirm)",
+            (long long)w.commit.rev);
     }
     return error_set(
         e, ERR_CONFLICT,
         "revision %lld waits for its confirmation for another %lld s: confirm it (POST "
         "/api/v1/config/confirm), or let it go back, and apply then",
-        (long long)w.rev, (long long)w.left_s);
+        (long long)w.commit.rev, (long long)left_s(en, &w));
 }
 
 bool
@@ -116,6 +143,7 @@ confirm_begin(struct engine *en, const struct commit *c, int64_t back_rev)
     w.due_ms = mono_ms(en) + (left_ms < most_ms ? left_ms : most_ms);
     lock_take(&en->lock);
     en->waiting = w;
+    ASSERT(pthread_cond_broadcast(&en->changed) == 0); /* confirm_run has a deadline now */
     lock_give(&en->lock);
     tell(en);
 }
@@ -171,7 +199,7 @@ confirm_on_engine(struct engine *en, void *ctx, struct error *e)
             e, ERR_CONFLICT, "it is revision %lld that waits for its confirmation",
             (long long)w.commit.rev);
     }
-    if (w.going) {
+    if (is_late(en, &w)) {
         return error_set(
             e, ERR_CONFLICT, "revision %lld was not confirmed in time and is going back",
             (long long)w.commit.rev);
@@ -316,23 +344,43 @@ start(struct engine *en, const struct waiting *w)
     }
 }
 
-void
-confirm_watch(struct engine *en)
+/* Starts to go back when that is due. Returns for how long to wait then: the clock that decides
+ * also counts while the machine sleeps, that of a condition does not, so never longer than a
+ * round. */
+static int64_t
+go_back_when_due(struct engine *en)
 {
+    int64_t round_ms = en->config->tunables->status_round_ms;
+    int64_t left_ms = round_ms;
     int64_t now_ms = mono_ms(en);
     struct waiting w;
-    bool due;
 
     lock_take(&en->lock);
-    due = en->waiting.is && !en->waiting.going && en->waiting.due_ms <= now_ms &&
-          en->waiting.next_ms <= now_ms;
-    if (due) {
-        en->waiting.going = true;
-    }
     w = en->waiting;
+    if (w.is && !w.going) {
+        left_ms = (w.due_ms > w.next_ms ? w.due_ms : w.next_ms) - now_ms;
+        en->waiting.going = left_ms <= 0;
+    }
     lock_give(&en->lock);
-    if (due) {
+    if (left_ms <= 0) {
         start(en, &w);
+    }
+    return left_ms > 0 && left_ms < round_ms ? left_ms : round_ms;
+}
+
+void
+confirm_run(void *ctx)
+{
+    struct engine *en = ctx;
+
+    while (!engine_stopping(en)) {
+        struct timespec deadline = lock_deadline(go_back_when_due(en));
+
+        lock_take(&en->lock);
+        if (!en->stopping) {
+            (void)lock_wait(&en->changed, &en->lock, &deadline);
+        }
+        lock_give(&en->lock);
     }
 }
 

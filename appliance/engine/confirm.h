@@ -12,14 +12,15 @@ struct waiting {
     bool is;
     struct commit commit; /* what waits */
     int64_t back_rev;     /* of its parent */
-    int64_t due_ms;  /* monotonic: setting the wall clock neither shortens nor extends it */
-    bool going;      /* a job that goes back is queued or runs */
-    int64_t next_ms; /* monotonic: no further job before */
-    int64_t back_off_ms;
+    int64_t due_ms;      /* monotonic: setting the wall clock neither shortens nor extends it */
+    bool going;          /* a job that goes back is queued or runs */
+    int64_t next_ms;     /* monotonic: no further job before */
+    int64_t back_off_ms; /* 0: none has failed */
 };
 
 /* Ends the wait: the revision stays. commit (may be NULL): the one that is meant. ERR_CONFLICT
- * when none waits, another one does, or it is going back already. Any thread. */
+ * when none waits, another one does, or its deadline has come; one that could not go back may
+ * be confirmed until that is tried again. Any thread. */
 MUST_USE err_t confirm_now(
     struct engine *en, const struct hash *commit, const struct actor *who, struct commit *ret,
     struct error *e);
@@ -43,8 +44,9 @@ MUST_USE err_t confirm_content(
 MUST_USE err_t confirm_refuse(struct engine *en, struct error *e);
 bool confirm_waits_for(struct engine *en, const struct hash *commit);
 void confirm_look(struct engine *en, struct engine_waiting *ret);
-/* Starts to go back when it is time. */
-void confirm_watch(struct engine *en);
+/* The loop that starts to go back at the deadline, until the engine stops. It has a thread of
+ * its own: measuring an HAProxy that hangs takes seconds. */
+void confirm_run(void *ctx);
 /* A job that goes back has ended. */
 void confirm_back_ended(struct engine *en, bool ok);
 

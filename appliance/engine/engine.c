@@ -302,6 +302,9 @@ start_threads(struct engine *en, struct error *e)
         code = mailbox_open("watcher", 1, 1, &en->watch_box, e);
     }
     if (code == ERR_OK) {
+        code = mailbox_open("confirm", 1, 1, &en->confirm_box, e);
+    }
+    if (code == ERR_OK) {
         code = mailbox_open("worker", WORK_THREADS, WORK_QUEUE, &en->work_box, e);
     }
     return code;
@@ -332,6 +335,8 @@ engine_open(const struct engine_config *config, struct engine **ret, struct erro
     }
     reconcile_start(en, false);
     code = mailbox_post(en->watch_box, watcher_run, en, e);
+    ASSERT(code == ERR_OK);
+    code = mailbox_post(en->confirm_box, confirm_run, en, e);
     ASSERT(code == ERR_OK);
     *ret = en;
     return ERR_OK;
@@ -385,6 +390,7 @@ engine_close(struct engine *en)
     lock_give(&en->lock);
     /* These call the engine thread, so it goes last. */
     mailbox_close(en->watch_box);
+    mailbox_close(en->confirm_box);
     mailbox_close(en->apply_box);
     mailbox_close(en->work_box);
     if (en->own_box != NULL) {

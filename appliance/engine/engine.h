@@ -23,9 +23,9 @@ struct engine_config {
     const struct clock *clock;
 };
 
-/* Opens the store (its errors pass through), starts the engine, apply, watcher and worker
- * threads, and makes files and HAProxy follow the head (a task of its own). config and what
- * it points to must outlive the engine. */
+/* Opens the store (its errors pass through), starts the engine, apply, watcher, confirm and
+ * worker threads, and makes files and HAProxy follow the head (a task of its own). config and
+ * what it points to must outlive the engine. */
 MUST_USE err_t
 engine_open(const struct engine_config *config, struct engine **ret, struct error *e);
 void engine_close(struct engine *en);

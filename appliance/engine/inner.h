@@ -45,7 +45,7 @@ struct engine {
     char *admin_socket, *probe_socket, *helper_socket;
     char *placeholder_pem;
     struct helper helper;
-    struct mailbox *own_box, *apply_box, *watch_box, *work_box;
+    struct mailbox *own_box, *apply_box, *watch_box, *confirm_box, *work_box;
     struct tasks *tasks;
     struct events *events;
     struct sessions *sessions;

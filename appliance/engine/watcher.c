@@ -212,7 +212,6 @@ watcher_run(void *ctx)
         bool quiet = false;
 
         watcher_look(en);
-        confirm_watch(en);
         if (is_due(en, &quiet)) {
             reconcile_start(en, quiet);
         }

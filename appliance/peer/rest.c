@@ -212,7 +212,9 @@ prepare(
 }
 
 struct event_reader {
-    struct buf text; /* what is not a whole event yet */
+    CURL *curl;
+    struct rest_answer *answer; /* gets the body of a refusal */
+    struct buf text;            /* what is not a whole event yet */
     rest_event_fn fn;
     void *ctx;
     bool done;
@@ -245,6 +247,10 @@ on_event_bytes(char *data, size_t size, size_t count, void *ctx)
 {
     struct event_reader *x = ctx;
 
+    curl_easy_getinfo(x->curl, CURLINFO_RESPONSE_CODE, &x->answer->status);
+    if (x->answer->status >= 400) {
+        return on_body(data, size, count, &x->answer->body);
+    }
     buf_put(&x->text, data, size * count);
     if (x->text.failed) {
         return 0;
@@ -276,23 +282,38 @@ explain(
     return error_set(e, ERR_UNAVAILABLE, "%s: %s", config->url, curl_easy_strerror(code));
 }
 
+/* Nothing of a former answer. */
+static void
+clear(struct rest_answer *a)
+{
+    buf_reset(&a->body);
+    a->status = 0;
+    a->etag[0] = '\0';
+    a->cookie[0] = '\0';
+    a->retry_after_s = 0;
+}
+
+static err_t
+put_url(const struct rest *r, const char *path, struct buf *url, struct error *e)
+{
+    buf_init(url, 8192);
+    buf_puts(url, r->config->url);
+    buf_puts(url, path);
+    return buf_status(url, e);
+}
+
 err_t
 rest_call(
     struct rest *r, const struct rest_request *q, struct rest_answer *ret, struct error *e)
 {
     ASSERT(r->magic == REST_MAGIC);
     CLEANUP(buf_fini) struct buf url;
+    err_t err = put_url(r, q->path, &url, e);
 
-    buf_init(&url, 8192);
-    buf_puts(&url, r->config->url);
-    buf_puts(&url, q->path);
-    err_t err = buf_status(&url, e);
     if (err != ERR_OK) {
         return err;
     }
-    buf_reset(&ret->body);
-    ret->etag[0] = '\0';
-    ret->cookie[0] = '\0';
+    clear(ret);
     struct curl_slist *headers = headers_of(r, q);
     prepare(r, q, buf_str(&url), headers, ret);
     CURLcode code = curl_easy_perform(r->curl);
@@ -308,32 +329,34 @@ rest_call(
 }
 
 err_t
-rest_events(struct rest *r, const char *path, rest_event_fn fn, void *ctx, struct error *e)
+rest_events(
+    struct rest *r, const char *path, rest_event_fn fn, void *ctx, struct rest_answer *ret,
+    struct error *e)
 {
     ASSERT(r->magic == REST_MAGIC);
     CLEANUP(buf_fini) struct buf url;
-    CLEANUP(rest_answer_fini) struct rest_answer answer;
-    struct event_reader reader = {.fn = fn, .ctx = ctx};
+    struct event_reader reader = {.curl = r->curl, .answer = ret, .fn = fn, .ctx = ctx};
     const struct rest_request q = {.method = "GET", .path = path};
+    err_t err = put_url(r, path, &url, e);
 
-    rest_answer_init(&answer);
-    buf_init(&url, 8192);
-    buf_puts(&url, r->config->url);
-    buf_puts(&url, path);
+    if (err != ERR_OK) {
+        return err;
+    }
+    clear(ret);
     buf_init(&reader.text, EVENT_MAX_BYTES);
     struct curl_slist *headers = curl_slist_append(headers_of(r, &q), "Last-Event-ID: 0");
-    prepare(r, &q, buf_str(&url), headers, &answer);
-    curl_easy_setopt(r->curl, CURLOPT_FAILONERROR, 1L);
+    prepare(r, &q, buf_str(&url), headers, ret);
     curl_easy_setopt(r->curl, CURLOPT_WRITEFUNCTION, on_event_bytes);
     curl_easy_setopt(r->curl, CURLOPT_WRITEDATA, &reader);
     CURLcode code = curl_easy_perform(r->curl);
     curl_slist_free_all(headers);
     buf_fini(&reader.text);
-    if (reader.done) {
+    curl_easy_getinfo(r->curl, CURLINFO_RESPONSE_CODE, &ret->status);
+    if (reader.done || (code == CURLE_OK && ret->status >= 400)) {
         return ERR_OK;
     }
     if (code == CURLE_OK) {
         return error_set(e, ERR_UNAVAILABLE, "%s ended the stream", r->config->url);
     }
-    return explain(code, r->config, &answer, e);
+    return explain(code, r->config, ret, e);
 }

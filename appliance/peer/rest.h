@@ -54,11 +54,13 @@ MUST_USE err_t rest_call(
     struct rest *r, const struct rest_request *q, struct rest_answer *ret, struct error *e);
 
 /* Reads a stream of server-sent events from its oldest kept event on, until fn returns false
- * (ERR_OK), the server ends it or the timeout passes. An answer >= 400 is ERR_UNAVAILABLE. fn
- * gets the topic of one event, its data (JSON) and the length of that. */
+ * (ERR_OK), the server ends it or the timeout passes. ERR_OK also for an answer of status 400
+ * or more: *ret has it. fn gets the topic of one event, its data (JSON) and the length of
+ * that. */
 typedef bool (*rest_event_fn)(void *ctx, const char *topic, const char *data, size_t len);
-MUST_USE err_t
-rest_events(struct rest *r, const char *path, rest_event_fn fn, void *ctx, struct error *e);
+MUST_USE err_t rest_events(
+    struct rest *r, const char *path, rest_event_fn fn, void *ctx, struct rest_answer *ret,
+    struct error *e);
 
 /* Percent-encodes one path segment (RFC 3986: all but unreserved). */
 void rest_put_segment(struct buf *out, const char *s);

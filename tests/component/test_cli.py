@@ -212,8 +212,8 @@ class Cli(unittest.TestCase):
         self.assertIn("no revision waits", self.run_cli("confirm", status=1))
         for name in ("one", "two"):
             self.run_cli("create", "server", name, "address=192.0.2.8", "port=80")
-        self.assertIn("lockstep confirm", self.run_cli(
-            "apply", "--only", "server/one", "--confirm", "600"))
+        self.assertRegex(self.run_cli("apply", "--only", "server/one", "--confirm", "600"),
+                         r'(?m)^confirm +"lockstep confirm" keeps .* goes back at 20')
         self.assertEqual(self.run_cli("draft").splitlines()[1].split()[:3], ["+", "server", "two"])
         self.assertRegex(self.run_cli("status"), r"(?m)^confirm +.* goes back at 20")
         self.assertIn("stays", self.run_cli("confirm"))
@@ -230,6 +230,9 @@ class Cli(unittest.TestCase):
         self.assertRegex(events, r"(?m)^status +revision \d+ waits for \"lockstep confirm\" until 20")
         self.assertNotRegex(events, r"(?m)^task .*: running$")
         self.assertIn("draft   1 change\n", events)
+
+    def test_5_refused_events_say_why(self):
+        self.assertIn("topics are task", self.run_cli("events", "--topics", "foo", status=1))
 
     def test_5_state_and_statistics_of_a_server(self):
         self.assertRegex(self.run_cli("server", "app.test.s1", "drain", "--note", "disk"),

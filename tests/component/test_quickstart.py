@@ -2,41 +2,66 @@
 # SPDX-License-Identifier: Apache-2.0
 """The first command of the README: it shows a served URL, and Ctrl-C leaves nothing."""
 import contextlib
-import glob
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import unittest
 
 import node
+from lab import end_descendants, wait_for
 
 COMMAND = [os.path.join(node.SOURCE, "packaging", "quickstart")]
 
 
 class QuickStart(unittest.TestCase):
-    def test_prints_what_a_new_user_needs_and_leaves_nothing(self):
-        before = set(glob.glob("/tmp/lockstep-quickstart.*"))
-        process = subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   text=True, start_new_session=True)
-        self.addCleanup(process.kill)
+    def start(self, *arguments):
+        """Returns when it serves: the process, what it printed, the processes below it."""
+        process = subprocess.Popen(COMMAND + list(arguments), stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True, start_new_session=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(end_descendants, [process])
         out = ""
         for line in process.stdout:
             out += line
             if "Press Ctrl-C" in line:
                 break
         self.assertIn("Press Ctrl-C", out, out)
+        self.folder = re.search(r"/tmp/lockstep-quickstart\.\w+", out)[0]
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        return process, out, node.descendants(process.pid)
+
+    def curl(self, *arguments):
+        return subprocess.run(["curl", "-fsS", *arguments], check=True, capture_output=True,
+                              text=True).stdout
+
+    def assert_gone(self, process, family):
+        """It said so, and nothing lives at that moment."""
+        rest = process.stdout.read()
+        self.assertEqual([family[p] for p in family if node.is_alive(p)], [], rest)
+        self.assertIn("everything is removed", rest)
+        self.assertFalse(os.path.exists(self.folder))
+        process.wait(60)
+        return rest
+
+    def test_prints_what_a_new_user_needs_and_leaves_nothing(self):
+        process, out, family = self.start()
         service = re.search(r"Published service +(\S+)", out)[1]
-        api = re.search(r"API +(\S+)", out)[1]
         self.assertRegex(out, r"Sign-in +admin / \S{16,}")
         port = re.search(r":(\d+)/", service)[1]
-        fetched = subprocess.run(
-            ["curl", "-fsS", "--resolve", "demo.localhost:%s:127.0.0.1" % port, service],
-            check=True, capture_output=True, text=True).stdout
+        fetched = self.curl("--resolve", "demo.localhost:%s:127.0.0.1" % port, service)
         self.assertIn("Hello from sample", fetched)
-        subprocess.run(["curl", "-fsSk", api + "health"], check=True, capture_output=True)
-        family = node.descendants(process.pid)
+        self.assertEqual(self.curl("-k", re.search(r"curl -k (\S+)", out)[1]).strip(), "up")
+        listening = subprocess.run(["ss", "-Hltn"], check=True, capture_output=True,
+                                   text=True).stdout
+        self.assertEqual({line.split()[3].rpartition(":")[0] for line in listening.splitlines()},
+                         {"127.0.0.1"})
+        command = re.search(r"Command line +(lockstep\(\) .*)", out)[1]
+        shown = subprocess.run(["/bin/bash", "-c", command + "; lockstep status"], check=True,
+                               capture_output=True, text=True).stdout
+        self.assertRegex(shown, r"(?m)^serving +yes$")
         self.assertTrue([p for p in family if node.program_of(p) == "haproxy"])
         daemon = [p for p in family if node.program_of(p) == "lockstepd"][0]
         with open("/proc/%d/status" % daemon, encoding="ascii") as file:
@@ -46,10 +71,56 @@ class QuickStart(unittest.TestCase):
                 os.killpg(process.pid, signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(0.05)
-        process.wait(60)
-        process.stdout.close()
-        self.assertEqual([p for p in family if node.is_alive(p)], [])
-        self.assertEqual(set(glob.glob("/tmp/lockstep-quickstart.*")), before)
+        self.assert_gone(process, family)
+        self.assertEqual(process.returncode, 130)
+
+    def test_leaves_nothing_when_a_part_of_it_is_killed(self):
+        for program, word in (("lockstep-run", "the node stopped"), ("python3", "web server")):
+            with self.subTest(program=program):
+                process, _, family = self.start()
+                os.kill([p for p in family if node.program_of(p).startswith(program)][0],
+                        signal.SIGKILL)
+                self.assertIn(word, self.assert_gone(process, family))
+                self.assertEqual(process.returncode, 1)
+
+    def test_the_documents_tell_of_it_as_it_is(self):
+        """Commands of the README work as they stand; each file has its line."""
+        process, out, family = self.start()
+        with open(os.path.join(node.SOURCE, "README.md"), encoding="ascii") as file:
+            commands = [line for line in re.findall(r"(?m)^    (.*)", file.read())
+                        if not line.startswith("sudo packaging/")]
+        self.assertGreater(len(commands), 8)
+        # The packages of the tests have no man, but groff-base: it is enough to read the page.
+        script = ["set -e", "man() { test -r \"$2\"; }",
+                  re.search(r"Command line +(.*)", out)[1], *commands]
+        done = subprocess.run(["/bin/bash", "-c", "\n".join(script)], cwd=node.SOURCE,
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr)
+        self.assertEqual(self.undocumented(), set())
+        process.send_signal(signal.SIGTERM)
+        self.assert_gone(process, family)
+
+    def undocumented(self):
+        """Names below the two directories that the architecture does not have."""
+        with open(os.path.join(node.SOURCE, "docs", "architecture.md"), encoding="ascii") as file:
+            known = set(re.findall(r"[\w.-]+", file.read().split("## Directories")[1]))
+        found = set()
+        for top in ("state", "run"):
+            for path, folders, files in os.walk(os.path.join(self.folder, top)):
+                names = folders if re.search(r"/generation/\d+/", path) else folders + files
+                found.update(re.sub(r"^\d+$", "N", name) for name in names)
+        return found - known
+
+    def test_leaves_nothing_when_the_terminal_goes(self):
+        process, out, family = self.start("--service-address", "0.0.0.0")
+        self.assertIn("accepts connections on 0.0.0.0", out)
+        process.send_signal(signal.SIGHUP)
+        self.assert_gone(process, family)
+
+    def test_its_processes_end_when_it_is_killed_itself(self):
+        process, _, family = self.start()
+        process.kill()
+        wait_for(lambda: not [p for p in family if node.is_alive(p)], "all have ended")
 
     def refused(self, status, *arguments):
         done = subprocess.run(COMMAND + list(arguments), capture_output=True, text=True,
@@ -62,6 +133,7 @@ class QuickStart(unittest.TestCase):
         self.assertIn("'--fast'", self.refused(2, "--fast"))
         self.assertIn("--api-port needs", self.refused(2, "--api-port"))
         self.assertIn("65535", self.refused(2, "--api-port", "70000"))
+        self.assertIn("needs an IP", self.refused(2, "--service-address", "localhost"))
         self.assertIn("different ports", self.refused(2, "--api-port", "8080"))
 
     def test_names_the_port_that_is_taken(self):

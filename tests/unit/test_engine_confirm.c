@@ -151,6 +151,49 @@ an_unconfirmed_revision_goes_back(void **state)
     engine_lab_apply_ends(l, "ok", "ok");
 }
 
+/* Nothing but the deadline itself wakes the engine then. */
+static void
+slow_rounds(struct engine_lab *l)
+{
+    engine_lab_close(l);
+    l->tunables.status_round_ms = 60 * 1000;
+    engine_lab_start(l);
+}
+
+static void
+at_the_deadline_it_is_too_late(void **state)
+{
+    struct engine_lab *l = *state;
+    struct commit c;
+    int64_t task = 0;
+
+    slow_rounds(l);
+    apply_waiting(l);
+    l->mono_stands_ms = clock_mono_ms(&clock_system) + look(l).left_s * 1000;
+    assert_true(look(l).going_back);
+    assert_int_equal(confirm_now(l->en, NULL, &maria, &c, &l->error), ERR_CONFLICT);
+    assert_non_null(strstr(l->error.msg, "not confirmed in time"));
+    assert_int_equal(start(l, 0, &task), ERR_CONFLICT);
+    assert_non_null(strstr(l->error.msg, "is going back"));
+}
+
+static void
+it_goes_back_at_the_deadline_and_not_a_round_later(void **state)
+{
+    struct engine_lab *l = *state;
+    CLEANUP(view_cleanup) struct view *v = NULL;
+    int64_t from_ms;
+    int64_t task = 0;
+
+    slow_rounds(l);
+    engine_lab_must(l, "[" LAB_TITLE("trial") "]");
+    from_ms = clock_wall_ms(&clock_system);
+    assert_int_equal(start(l, 1, &task), ERR_OK);
+    engine_lab_await(l, is_back);
+    v = engine_view(l->en);
+    assert_true(v->head.at_ms >= from_ms + 1000);
+}
+
 static void
 the_wall_clock_does_not_decide(void **state)
 {
@@ -253,6 +296,26 @@ what_could_not_go_back_is_tried_again(void **state)
     assert_went_back(l);
 }
 
+/* Else nothing could be applied ever again. */
+static void
+what_cannot_go_back_may_be_confirmed_late(void **state)
+{
+    struct engine_lab *l = *state;
+    struct commit c;
+    int64_t task = 0;
+
+    apply_waiting(l);
+    l->seen_until_ms = fake_look(&l->fake).stages + 1;
+    fake_fail(&l->fake, FAKE_CHECK, 1);
+    pass(l, 61 * 1000); /* and stands there: it is not tried again */
+    engine_lab_await(l, has_failed_to_go_back);
+    assert_int_equal(start(l, 0, &task), ERR_CONFLICT);
+    assert_non_null(strstr(l->error.msg, "could not go back"));
+    assert_int_equal(confirm_now(l->en, NULL, &maria, &c, &l->error), ERR_OK);
+    assert_false(look(l).is);
+    assert_int_equal(engine_lab_rev(l), 2);
+}
+
 static void
 settings_of_this_node_alone_are_refused(void **state)
 {
@@ -273,6 +336,9 @@ main(void)
             what_waits_is_shown_with_the_time_left, lab_open, lab_close),
         cmocka_unit_test_setup_teardown(a_confirmed_revision_stays, lab_open, lab_close),
         cmocka_unit_test_setup_teardown(an_unconfirmed_revision_goes_back, lab_open, lab_close),
+        cmocka_unit_test_setup_teardown(at_the_deadline_it_is_too_late, lab_open, lab_close),
+        cmocka_unit_test_setup_teardown(
+            it_goes_back_at_the_deadline_and_not_a_round_later, lab_open, lab_close),
         cmocka_unit_test_setup_teardown(the_wall_clock_does_not_decide, lab_open, lab_close),
         cmocka_unit_test_setup_teardown(
             a_restart_before_the_deadline_goes_on_waiting, lab_open, lab_close),
@@ -283,6 +349,8 @@ main(void)
         cmocka_unit_test_setup_teardown(keys_made_meanwhile_stay, lab_open, lab_close),
         cmocka_unit_test_setup_teardown(
             what_could_not_go_back_is_tried_again, lab_open, lab_close),
+        cmocka_unit_test_setup_teardown(
+            what_cannot_go_back_may_be_confirmed_late, lab_open, lab_close),
         cmocka_unit_test_setup_teardown(
             settings_of_this_node_alone_are_refused, lab_open, lab_close),
     };

@@ -145,9 +145,11 @@ another_configuration_in_haproxy_is_replaced_by_the_head(void **state)
     struct engine_lab *l = *state;
 
     engine_lab_start(l);
+    fake_hold(&l->fake); /* else it may be mended before anybody looks */
     fake_run(&l->fake, "0123456789abcdef");
     engine_lab_await(l, runs_something_else);
     assert_false(status(l).running_known);
+    fake_release(&l->fake);
     engine_lab_await(l, runs_the_head_again);
     assert_int_equal(fake_look(&l->fake).reloads, 2);
 }
@@ -168,10 +170,12 @@ an_haproxy_that_is_gone_is_seen_and_started_again(void **state)
 
     engine_lab_start(l);
     stages = fake_look(&l->fake).stages;
+    fake_hold(&l->fake);
     fake_run(&l->fake, NULL);
     engine_lab_await(l, is_down);
     assert_false(status(l).running_known);
     assert_true(strlen(status(l).serving_detail) > 0);
+    fake_release(&l->fake);
     engine_lab_await(l, engine_lab_serves_head);
     /* The generation that is there already is used again. */
     assert_int_equal(fake_look(&l->fake).stages, stages + 1);
