@@ -14,6 +14,7 @@ struct work {
     int64_t head_seq;
     int64_t parent_seq[COMMIT_MAX_PARENTS];
     bool has_full, prune;
+    int64_t since_full;
     int64_t local_rev;
     struct hash local_fp;
 };
@@ -76,6 +77,20 @@ add_parent(const struct store *s, struct work *w, const struct hash *id, struct 
     return ERR_OK;
 }
 
+/* As history_weight counts the commit. */
+static int64_t
+weight_of(const struct delta_list *changes)
+{
+    for (size_t i = 0; i < changes->count; i++) {
+        const struct delta *d = &changes->items[i];
+
+        if (!schema_kind((d->after != NULL ? d->after : d->before)->kind)->direct) {
+            return STORE_FULL_DIRECT;
+        }
+    }
+    return 1;
+}
+
 static err_t
 plan_head(
     const struct store *s, const struct commit_request *q, struct work *w, struct error *e)
@@ -106,9 +121,9 @@ plan_head(
     if (code != ERR_OK) {
         return code;
     }
-    /* Also after a rev that further parents made jump over the multiple. */
+    w->since_full = s->since_full + weight_of(&w->shared);
     w->has_full =
-        s->head_seq == 0 || c->rev / STORE_FULL_EVERY != s->head.rev / STORE_FULL_EVERY;
+        s->head_seq == 0 || w->since_full >= (int64_t)STORE_FULL_EVERY * STORE_FULL_DIRECT;
     c->id = commit_compute_id(c);
     return ERR_OK;
 }
@@ -373,6 +388,7 @@ store_commit(
     if (w.new_head) {
         s->head = w.head;
         s->head_seq = w.head_seq;
+        s->since_full = w.has_full ? 0 : w.since_full;
         replace(&s->shared, q->shared_to);
     }
     if (w.local.count > 0) {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,6 +107,55 @@ history_seq_of_id(const struct store *s, const struct hash *id, int64_t *ret, st
         hash_hex(id, hex);
         return error_set(e, ERR_NOT_FOUND, "there is no commit %s here", hex);
     }
+    if (code == ERR_OK) {
+        *ret = col_i64(&q, 0);
+    }
+    return code;
+}
+
+void
+history_direct_kinds(char ret[DIRECT_KINDS_BYTES])
+{
+    size_t used = 1;
+
+    ret[0] = ',';
+    for (unsigned k = 0; k < KIND_COUNT; k++) {
+        const struct schema_kind *kind = schema_kind((enum kind)k);
+
+        if (kind->direct) {
+            int n = snprintf(ret + used, DIRECT_KINDS_BYTES - used, "%s,", kind->name);
+
+            ASSERT(n > 0 && (size_t)n < DIRECT_KINDS_BYTES - used);
+            used += (size_t)n;
+        }
+    }
+    ret[used] = '\0';
+}
+
+err_t
+history_weight(const struct store *s, int64_t seq, int64_t *ret, struct error *e)
+{
+    static const char sql[] =
+        "WITH RECURSIVE chain (seq, has_full) AS ("
+        "SELECT seq, has_full FROM commit_log WHERE seq = ?1 "
+        "UNION ALL "
+        "SELECT p.parent_seq, c.has_full FROM chain "
+        "JOIN commit_parent p ON p.seq = chain.seq AND p.position = 0 "
+        "JOIN commit_log c ON c.seq = p.parent_seq WHERE NOT chain.has_full) "
+        "SELECT coalesce(sum(CASE WHEN " COMMIT_IS_DRAFTED " THEN ?3 ELSE 1 END), 0) "
+        "FROM chain l WHERE NOT l.has_full";
+    char kinds[DIRECT_KINDS_BYTES];
+    CLEANUP(query_cleanup) struct query q = {0};
+    err_t code = query_open(s->db, sql, &q, e);
+
+    if (code != ERR_OK) {
+        return code;
+    }
+    history_direct_kinds(kinds);
+    bind_i64(&q, 1, seq);
+    bind_text(&q, 2, kinds);
+    bind_i64(&q, 3, STORE_FULL_DIRECT);
+    code = query_need(&q, "the weight of a commit", e);
     if (code == ERR_OK) {
         *ret = col_i64(&q, 0);
     }

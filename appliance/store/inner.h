@@ -10,9 +10,13 @@
 
 #define STORE_MAGIC            0x4c6b7374u
 #define STORE_APPLICATION_ID   1280004948
-#define STORE_KEPT_COMMITS     200  /* newest ones whose content is kept */
-#define STORE_KEPT_GENERATIONS 1000 /* newest rows of the table */
-#define STORE_FULL_EVERY       64   /* revisions from one full index to the next */
+#define STORE_KEPT_COMMITS     200   /* newest ones whose content is kept: see prune */
+#define STORE_KEPT_AMONG       10000 /* newest ones among which those are looked for */
+#define STORE_KEPT_GENERATIONS 1000  /* newest rows of the table */
+/* From one full index to the next: so many commits of drafted kinds, or a multiple of commits
+ * that change direct kinds only, of which there are many with few rows each. */
+#define STORE_FULL_EVERY  64
+#define STORE_FULL_DIRECT 64 /* these weigh as one of the others */
 /* Bodies of edited drafts and of local objects have no commit that would trigger a prune. */
 #define STORE_PRUNE_WRITES 256
 
@@ -26,7 +30,8 @@ struct store {
     struct commit head;
     int64_t head_seq; /* of commit_log; 0 before the first commit */
     int64_t local_rev;
-    unsigned writes; /* since the last prune */
+    int64_t since_full; /* weight of the commits since the last full index: history_weight */
+    unsigned writes;    /* since the last prune */
 };
 
 /* The same statement on the tables of both containers, indexed by enum scope. */
@@ -83,6 +88,16 @@ MUST_USE err_t
 history_by_seq(const struct store *s, int64_t seq, struct commit *ret, struct error *e);
 MUST_USE err_t
 history_seq_of_id(const struct store *s, const struct hash *id, int64_t *ret, struct error *e);
+/* Of the commits from seq back to the nearest full index, without that one. */
+MUST_USE err_t
+history_weight(const struct store *s, int64_t seq, int64_t *ret, struct error *e);
+/* The names of the direct kinds, for COMMIT_IS_DRAFTED. */
+#define DIRECT_KINDS_BYTES ((size_t)256)
+void history_direct_kinds(char ret[DIRECT_KINDS_BYTES]);
+/* Whether the commit of the row l changes an object of a drafted kind. ?2: the direct ones. */
+#define COMMIT_IS_DRAFTED                                                                      \
+    "EXISTS (SELECT 1 FROM commit_entry x WHERE x.seq = l.seq "                                \
+    "AND instr(?2, ',' || x.kind || ',') = 0)"
 
 /* -- waiting.c: in the caller's transaction. */
 MUST_USE err_t waiting_put(struct store *s, int64_t seq, struct error *e);
@@ -100,7 +115,12 @@ MUST_USE err_t content_fp(
     struct error *e);
 
 /* -- prune.c: in the caller's transaction. */
-/* Removes full indexes and bodies that nothing needs any more. */
+/* Removes full indexes and bodies that nothing needs any more. Needed is the content of
+ * - the newest STORE_KEPT_COMMITS commits,
+ * - as many that change an object of a drafted kind, of the newest STORE_KEPT_AMONG: commits of
+ *   direct kinds alone (drain switches, keys) do not push them out,
+ * - what the commit that waits for its confirmation goes back to,
+ * and whatever the indexes of these are worked out from. */
 MUST_USE err_t prune(struct store *s, struct error *e);
 /* ERR_CORRUPT when an index or a body that a kept commit or the draft needs is not there. */
 MUST_USE err_t prune_check(const struct store *s, struct error *e);

@@ -154,6 +154,7 @@ load_state(struct store *s, struct error *e)
     CLEANUP(snapshot_cleanup) struct snapshot *local = NULL;
     struct state_row row = {0};
     struct commit head = {0};
+    int64_t since_full = 0;
     err_t code;
 
     if (s->shared != NULL) {
@@ -179,11 +180,15 @@ load_state(struct store *s, struct error *e)
         code = load_check_fp(s, SCOPE_LOCAL, local, e);
     }
     if (code == ERR_OK) {
+        code = history_weight(s, row.head_seq, &since_full, e);
+    }
+    if (code == ERR_OK) {
         s->shared = TAKE(shared);
         s->local = TAKE(local);
         s->head = head;
         s->head_seq = row.head_seq;
         s->local_rev = row.local_rev;
+        s->since_full = since_full;
     }
     return code;
 }

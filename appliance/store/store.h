@@ -91,7 +91,9 @@ MUST_USE err_t store_commits(
 /* spec: "42", "42@1a2b3c4d", a full commit id. ERR_CONFLICT lists those of a bare rev. */
 MUST_USE err_t
 store_commit_find(struct store *s, const char *spec, struct commit *ret, struct error *e);
-/* ERR_NOT_FOUND when its bodies are no longer kept: those of the newest 200 are. */
+/* ERR_NOT_FOUND when its bodies are no longer kept. They are for the newest 200; for 200 that
+ * changed an object of a drafted kind, looked for among the newest 10,000; and for the one
+ * before the commit that waits for its confirmation. */
 MUST_USE err_t store_commit_content(
     struct store *s, const struct hash *id, struct snapshot **ret, struct error *e);
 

@@ -151,7 +151,7 @@ bench_reads(struct store_lab *l)
     int64_t checked;
     int64_t start = now_us();
 
-    must(store_commit_find(l->store, "127", &c, &e), &e);
+    must(store_commit_find(l->store, "128", &c, &e), &e);
     must(store_commit_content(l->store, &c.id, &content, &e), &e);
     print_once("content of a commit 63 after a full index", now_us() - start);
     snapshot_unref(content);

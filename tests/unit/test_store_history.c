@@ -170,6 +170,102 @@ forgets_bodies_of_old_commits_only(void **state)
     assert_verified(l);
 }
 
+/* count commits of a kind that is committed at once, on top of what there is. */
+static void
+commit_direct(struct store_lab *l, size_t count)
+{
+    struct snapshot *now = store_lab_shared(l);
+
+    for (size_t i = 0; i < count; i++) {
+        struct snapshot *from = now;
+        char hash[SHA256_HEX + 1];
+
+        (void)snprintf(hash, sizeof hash, "%064zx", i);
+        now = store_lab_with(from, store_lab_key(800, hash));
+        (void)store_lab_commit(l, now, NULL);
+        snapshot_unref(from);
+    }
+    snapshot_unref(now);
+}
+
+static void
+commits_of_direct_kinds_do_not_push_the_others_out(void **state)
+{
+    struct store_lab *l = *state;
+    CLEANUP(log_cleanup) struct log *g = log_start(l);
+    int64_t indexes;
+    size_t extended;
+
+    log_extend(l, g, 150);
+    commit_direct(l, (size_t)2 * STORE_KEPT_COMMITS);
+    indexes = store_lab_number(l, "SELECT count(DISTINCT seq) FROM commit_full");
+    assert_in_range(indexes, 1, 4);
+    store_lab_reopen(l);
+    for (size_t i = 0; i < g->count; i++) {
+        assert_content(l, g, i);
+    }
+    /* 150 commits leave 21 since the last full index; a restart counts the same. */
+    extended =
+        150 + (STORE_FULL_EVERY - 21) - (size_t)2 * STORE_KEPT_COMMITS / STORE_FULL_DIRECT;
+    log_extend(l, g, extended - 1);
+    assert_int_equal(
+        store_lab_number(l, "SELECT count(DISTINCT seq) FROM commit_full"), indexes);
+    log_extend(l, g, extended);
+    assert_int_equal(
+        store_lab_number(l, "SELECT count(DISTINCT seq) FROM commit_full"), indexes + 1);
+    assert_verified(l);
+}
+
+static void
+what_a_waiting_commit_goes_back_to_is_kept(void **state)
+{
+    struct store_lab *l = *state;
+    CLEANUP(log_cleanup) struct log *g = log_start(l);
+    CLEANUP(snapshot_cleanup) struct snapshot *trial = NULL;
+    CLEANUP(snapshot_cleanup) struct snapshot *found = NULL;
+    struct commit_request q;
+    struct commit waiting;
+    int64_t local_rev;
+    struct error e;
+
+    log_extend(l, g, 5);
+    trial = store_lab_with(g->contents[4], store_lab_server(900, "trial", 1));
+    q = store_lab_request(l, trial, NULL);
+    q.confirm_until_ms = q.at_ms + 86400000;
+    assert_int_equal(store_commit(l->store, &q, &waiting, &local_rev, &e), ERR_OK);
+    g->contents[5] = snapshot_ref(trial);
+    g->commits[5] = waiting;
+    g->count = 6;
+    log_extend(l, g, LOG_MAX);
+    assert_content(l, g, 4);
+    assert_int_equal(
+        store_commit_content(l->store, &g->commits[20].id, &found, &e), ERR_NOT_FOUND);
+    assert_verified(l);
+    assert_int_equal(store_wait_end(l->store, &e), ERR_OK);
+    commit_direct(l, STORE_PRUNE_WRITES + 1);
+    assert_int_equal(
+        store_commit_content(l->store, &g->commits[4].id, &found, &e), ERR_NOT_FOUND);
+}
+
+/* It counted every commit. */
+static void
+what_a_former_release_forgot_is_no_damage(void **state)
+{
+    struct store_lab *l = *state;
+    CLEANUP(log_cleanup) struct log *g = log_start(l);
+
+    log_extend(l, g, 150);
+    commit_direct(l, STORE_KEPT_COMMITS);
+    store_lab_script(
+        l, "DELETE FROM commit_full WHERE seq < 129;"
+           "DELETE FROM body WHERE objhash IN (SELECT objhash FROM commit_entry "
+           "WHERE seq BETWEEN 2 AND 90 AND kind = 'server');");
+    assert_verified(l);
+    assert_content(l, g, 149);
+    commit_direct(l, STORE_PRUNE_WRITES);
+    assert_verified(l);
+}
+
 static void
 keeps_bodies_that_the_draft_or_the_local_container_needs(void **state)
 {
@@ -344,6 +440,12 @@ main(void)
         cmocka_unit_test_setup_teardown(
             gives_back_the_content_of_every_commit, set_up, tear_down),
         cmocka_unit_test_setup_teardown(forgets_bodies_of_old_commits_only, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            commits_of_direct_kinds_do_not_push_the_others_out, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            what_a_waiting_commit_goes_back_to_is_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            what_a_former_release_forgot_is_no_damage, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             keeps_bodies_that_the_draft_or_the_local_container_needs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(

@@ -102,11 +102,11 @@ static const struct damage damages[] = {
     {"UPDATE meta SET head_seq = 70", "head commit"},
     /* what a commit holds */
     {"UPDATE commit_full SET objhash = (SELECT objhash FROM commit_full WHERE kind = 'pool') "
-     "WHERE kind = 'server' AND seq = 64",
-     "revision 64"},
-    {"DELETE FROM commit_full WHERE seq = 64 AND kind = 'pool'", "revision 64"},
+     "WHERE kind = 'server' AND seq = 65",
+     "revision 65"},
+    {"DELETE FROM commit_full WHERE seq = 65 AND kind = 'pool'", "revision 65"},
     {"DELETE FROM commit_full WHERE seq = 1", "full index of revision 1"},
-    {"UPDATE commit_entry SET objhash = NULL WHERE seq = 63", "changes of revision 64"},
+    {"UPDATE commit_entry SET objhash = NULL WHERE seq = 64", "changes of revision 65"},
     {"DELETE FROM commit_entry WHERE seq = 70", "revision 71"},
     /* objects */
     {"UPDATE shared_object SET name = 'web9' WHERE name = 'web1'", "web1"},
