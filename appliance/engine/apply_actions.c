@@ -83,7 +83,7 @@ static err_t
 back_on_engine(struct engine *en, void *ctx, struct error *e)
 {
     struct apply *a = ctx;
-    struct snapshot *shared = NULL;
+    const struct snapshot *shared = NULL;
     err_t code = confirm_content(en, &shared, &a->unconfirmed, e);
 
     if (code == ERR_OK) {
@@ -327,10 +327,15 @@ act_commit(struct apply *a, struct error *e)
 {
     err_t code = apply_commit(a, e);
 
-    if (code == ERR_OK) {
-        apply_detail(a, "revision %lld", (long long)a->head.rev);
+    if (code != ERR_OK) {
+        return AE_FAIL;
     }
-    return event_of(code);
+    /* What goes back brings states with it. */
+    if (a->mode == APPLY_BACK) {
+        operator_put(a->en, a->candidate.shared);
+    }
+    apply_detail(a, "revision %lld", (long long)a->head.rev);
+    return AE_OK;
 }
 
 static enum apply_event

@@ -38,6 +38,7 @@ apply_save_generation(struct apply *a, enum generation_state state, struct error
 /* ---- merging with what was committed meanwhile ---- */
 
 struct merging {
+    const struct snapshot *live;
     struct snapshot_edit *x;
     bool moved; /* an object that Apply is about was committed by somebody else */
 };
@@ -59,8 +60,12 @@ take_change(void *ctx, const struct object *before, const struct object *after)
     const struct merging *m = ctx;
     const struct object *named = after != NULL ? after : before;
 
-    if (schema_kind(named->kind)->direct) {
+    if (schema_kind(named->kind)->belongs >= 0) {
         return; /* as live has it, settled again */
+    }
+    if (schema_kind(named->kind)->direct &&
+        !draft_same(before, snapshot_by_id(m->live, named->kind, named->id))) {
+        return; /* changed during the apply */
     }
     if (after != NULL) {
         snapshot_edit_put(m->x, object_ref(after));
@@ -76,7 +81,7 @@ merge(
     const struct snapshot *live, const struct snapshot *base, const struct snapshot *candidate,
     const struct snapshot **ret, struct error *e)
 {
-    struct merging m = {.moved = false};
+    struct merging m = {.live = live};
     struct snapshot *made = NULL;
     err_t code;
 
@@ -224,7 +229,8 @@ write_commit(struct apply *a, const struct snapshot_pair *to, struct error *e)
     return code;
 }
 
-/* What belongs to others follows them, also what was committed during the apply. */
+/* What belongs to others follows them, also what was committed during the apply, and comes
+ * back with them. */
 static err_t
 merge_all(struct apply *a, struct snapshot_pair *to, struct error *e)
 {
@@ -235,7 +241,12 @@ merge_all(struct apply *a, struct snapshot_pair *to, struct error *e)
     if (code == ERR_OK) {
         code = merge(live->local, now->local, a->candidate.local, &to->local, e);
     }
-    return code == ERR_OK ? belong_settle(to, e) : code;
+    if (code == ERR_OK) {
+        code = belong_settle(to, e);
+    }
+    return code == ERR_OK && to->shared != NULL
+               ? belong_return(live->shared, a->candidate.shared, &to->shared, e)
+               : code;
 }
 
 static err_t

@@ -9,6 +9,7 @@
 #include "engine/apply_job.h"
 #include "engine/edit.h"
 #include "engine/problems_json.h"
+#include "model/belong.h"
 
 #define AUTHOR "lockstep"
 
@@ -228,52 +229,27 @@ confirm_now(
 
 /* ---- the content to go back to ---- */
 
-struct dangling {
-    const struct snapshot *in;
-    bool found; /* the present object refers to what is not there */
-};
-
-static void
-look_at_target(void *ctx, enum kind kind, const char *id, const char *pointer)
-{
-    struct dangling *d = ctx;
-
-    (void)pointer;
-    if (schema_kind(kind)->scope == SCOPE_SHARED && snapshot_by_id(d->in, kind, id) == NULL) {
-        d->found = true;
-    }
-}
-
-static bool
-dangles(struct dangling *d, const struct object *o)
-{
-    d->found = false;
-    object_each_ref(o, look_at_target, d);
-    return d->found;
-}
-
 /* Objects that change at once stay as they are, but one that came to refer to what goes back
  * goes back with it. */
 static err_t
 drop_dangling(
-    const struct snapshot *former, struct snapshot **in, bool *ret_found, struct error *e)
+    const struct snapshot *former, struct snapshot_pair *in, bool *ret_found, struct error *e)
 {
-    struct dangling d = {.in = *in};
     struct snapshot_edit *x = NULL;
     struct snapshot *made = NULL;
-    size_t count = snapshot_count(*in);
+    size_t count = snapshot_count(in->shared);
     err_t code;
 
     for (size_t i = 0; i < count; i++) {
-        const struct object *o = snapshot_at(*in, i);
+        const struct object *o = snapshot_at(in->shared, i);
         const struct object *before;
 
-        if (!schema_kind(o->kind)->direct || !dangles(&d, o)) {
+        if (!schema_kind(o->kind)->direct || !view_dangles(o, in)) {
             continue;
         }
-        x = x != NULL ? x : snapshot_edit_new(*in);
+        x = x != NULL ? x : snapshot_edit_new(in->shared);
         before = snapshot_by_id(former, o->kind, o->id);
-        if (before != NULL && !dangles(&d, before)) {
+        if (before != NULL && !view_dangles(before, in)) {
             snapshot_edit_put(x, object_ref(before));
         } else {
             snapshot_edit_remove(x, o->kind, o->id);
@@ -285,18 +261,20 @@ drop_dangling(
     }
     code = snapshot_seal(x, &made, e);
     if (code == ERR_OK) {
-        snapshot_unref(*in);
-        *in = made;
+        snapshot_unref(in->shared);
+        in->shared = made;
     }
     return code;
 }
 
 err_t
 confirm_content(
-    struct engine *en, struct snapshot **ret, struct commit *ret_commit, struct error *e)
+    struct engine *en, const struct snapshot **ret, struct commit *ret_commit, struct error *e)
 {
     CLEANUP(snapshot_cleanup) struct snapshot *former = NULL;
-    CLEANUP(snapshot_cleanup) struct snapshot *merged = NULL;
+    CLEANUP(pair_cleanup)
+    struct snapshot_pair to = {NULL, snapshot_ref(en->live.local)};
+    struct snapshot *merged = NULL;
     struct waiting w;
     bool found = true;
     err_t code;
@@ -308,12 +286,19 @@ confirm_content(
     code = store_commit_content(en->store, &w.commit.parents[0], &former, e);
     if (code == ERR_OK) {
         code = edit_merge_content(en->live.shared, former, &merged, e);
+        to.shared = merged;
     }
     while (code == ERR_OK && found) {
-        code = drop_dangling(former, &merged, &found, e);
+        code = drop_dangling(former, &to, &found, e);
     }
     if (code == ERR_OK) {
-        *ret = TAKE(merged);
+        code = belong_settle(&to, e);
+    }
+    if (code == ERR_OK) {
+        code = belong_return(en->live.shared, former, &to.shared, e);
+    }
+    if (code == ERR_OK) {
+        *ret = TAKE(to.shared);
         *ret_commit = w.commit;
     }
     return code;

@@ -33,10 +33,11 @@ MUST_USE err_t confirm_load(struct engine *en, struct error *e);
 void confirm_begin(struct engine *en, const struct commit *c, int64_t back_rev);
 void confirm_end(struct engine *en);
 /* The content to go back to, on top of the head: that of the waiting revision's parent, with
- * what changes at once as it is now. Sets *ret_commit to the revision that waits. ERR_CONFLICT
- * when none does. */
+ * what changes at once as it is now, but for what refers to what goes back, and with what was
+ * part of an object that comes back (the state of a server). Sets *ret_commit to the revision
+ * that waits. ERR_CONFLICT when none does. */
 MUST_USE err_t confirm_content(
-    struct engine *en, struct snapshot **ret, struct commit *ret_commit, struct error *e);
+    struct engine *en, const struct snapshot **ret, struct commit *ret_commit, struct error *e);
 
 /* ---- any thread ---- */
 

@@ -28,7 +28,8 @@ MUST_USE err_t edit_discard(
 MUST_USE err_t edit_discard_all(struct engine *en, const struct actor *who, struct error *e);
 
 /* Puts the content of an older commit into the draft (spec as store_commit_find). Objects of
- * direct kinds (keys) are left as they are: a restore never brings back a revoked key.
+ * direct kinds (keys) are left as they are: a restore never brings back a revoked key, and a
+ * server that comes back begins anew, whatever was decided about it then.
  * ERR_CONFLICT when the draft is not empty. */
 MUST_USE err_t edit_restore(
     struct engine *en, const char *spec, const struct actor *who, struct problems *p,

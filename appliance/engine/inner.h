@@ -93,6 +93,8 @@ bool engine_stopping(struct engine *en);
 
 /* Makes the view of en->live, publishes it, and tells readers of events. */
 void view_publish(struct engine *en);
+/* Whether o (may be NULL) refers to what is not in the pair. */
+bool view_dangles(const struct object *o, const struct snapshot_pair *pair);
 
 /* ---- draft.c: engine thread ---- */
 

@@ -194,8 +194,8 @@ look_for(void *ctx, enum kind kind, const char *id, const char *pointer)
     }
 }
 
-static bool
-is_dangling(const struct object *o, const struct snapshot_pair *pair)
+bool
+view_dangles(const struct object *o, const struct snapshot_pair *pair)
 {
     struct dangling d = {.pair = pair};
 
@@ -260,7 +260,7 @@ make_entries(struct view *v, const struct overlay *o)
             .author = text,
             .at_ms = row->at_ms,
             .conflict = o->left_out[i] || base_moved(row, before) ||
-                        is_dangling(row->object, &v->draft),
+                        view_dangles(row->object, &v->draft),
         };
         text += author_bytes;
     }

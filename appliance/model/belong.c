@@ -15,18 +15,25 @@ rename_object(struct snapshot_edit *x, const struct object *o, const char *name)
     snapshot_edit_put(x, renamed);
 }
 
+/* What the object is part of. */
+static const struct object *
+whole_of(const struct snapshot *s, const struct object *o)
+{
+    unsigned field = (unsigned)schema_kind(o->kind)->belongs;
+
+    return snapshot_by_id(
+        s, schema_kind(o->kind)->fields[field].ref_kind, object_text(o, field).s);
+}
+
 /* *x is made when something is to be changed. */
 static void
 settle_kind(const struct snapshot *s, enum kind kind, struct snapshot_edit **x)
 {
-    unsigned field = (unsigned)schema_kind(kind)->belongs;
-    enum kind other_kind = schema_kind(kind)->fields[field].ref_kind;
     const struct object *const *items;
     size_t count = snapshot_kind(s, kind, &items);
 
     for (size_t i = 0; i < count; i++) {
-        const struct object *other =
-            snapshot_by_id(s, other_kind, object_text(items[i], field).s);
+        const struct object *other = whole_of(s, items[i]);
 
         if (other != NULL && strcmp(other->name.s, items[i]->name.s) == 0) {
             continue;
@@ -89,4 +96,44 @@ belong_settle(struct snapshot_pair *pair, struct error *e)
     take_over(&pair->shared, shared);
     take_over(&pair->local, local);
     return ERR_OK;
+}
+
+static void
+return_kind(
+    const struct snapshot *present, const struct snapshot *from, const struct snapshot *to,
+    enum kind kind, struct snapshot_edit **x)
+{
+    const struct object *const *items;
+    size_t count = snapshot_kind(from, kind, &items);
+
+    for (size_t i = 0; i < count; i++) {
+        if (whole_of(present, items[i]) == NULL && whole_of(to, items[i]) != NULL) {
+            *x = *x != NULL ? *x : snapshot_edit_new(to);
+            snapshot_edit_put(*x, object_ref(items[i]));
+        }
+    }
+}
+
+err_t
+belong_return(
+    const struct snapshot *present, const struct snapshot *from, const struct snapshot **io,
+    struct error *e)
+{
+    struct snapshot_edit *x = NULL;
+    struct snapshot *made = NULL;
+    err_t code;
+
+    for (unsigned k = 0; k < KIND_COUNT; k++) {
+        if (schema_kind((enum kind)k)->belongs >= 0) {
+            return_kind(present, from, *io, (enum kind)k, &x);
+        }
+    }
+    if (x == NULL) {
+        return ERR_OK;
+    }
+    code = snapshot_seal(x, &made, e);
+    if (code == ERR_OK) {
+        take_over(io, made);
+    }
+    return code;
 }

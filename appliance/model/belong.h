@@ -14,4 +14,10 @@
  * before. */
 MUST_USE err_t belong_settle(struct snapshot_pair *pair, struct error *e);
 
+/* Puts into *io (replaced) the parts that from has of objects which are in *io but not in
+ * present: they come back with them. Those in *io are settled. */
+MUST_USE err_t belong_return(
+    const struct snapshot *present, const struct snapshot *from, const struct snapshot **io,
+    struct error *e);
+
 #endif

@@ -59,14 +59,33 @@ class Confirm(Case):
             if line.startswith(b"data: ") and "confirm" in (data := json.loads(line[6:])):
                 return data["confirm"]
 
+    def drained_server(self):
+        """Server extra of the pool app, which is in maintenance."""
+        self.api.create("servers", name="extra", address="127.0.0.1", port=9)
+        members = self.api.get("/api/v1/pools/app")["members"]
+        self.api.patch("/api/v1/pools/app", members=[*members, {"server": "extra"}])
+        self.assertEqual(self.apply()["state"], "ok")
+        self.api.expect(200, "PUT", "/api/v1/servers/extra/state", {"state": "maint"})
+
+    def extra_is_in_maintenance(self):
+        rows = [line.split() for line in
+                self.node.admin_socket("show servers state app").splitlines()[2:] if line]
+        return [row[6] for row in rows if row[3] == "extra"] == ["1"]
+
     def test_a_revision_that_nobody_confirms_goes_back_also_over_a_restart(self):
+        self.drained_server()
         stream = self.api.open()
         stream.request("GET", "/api/v1/events?topics=status", headers=self.api.headers())
         events = stream.getresponse()
         before = self.api.get("/api/v1/status")["head"]
         start = time.monotonic()
         self.publish(self.two)
+        members = self.api.get("/api/v1/pools/app")["members"]
+        self.api.patch("/api/v1/pools/app",
+                       members=[m for m in members if m["server"] != "extra"])
+        self.api.delete("/api/v1/servers/extra")
         task = self.apply(confirm=CONFIRM_S)
+        self.api.expect(404, "GET", "/api/v1/servers/extra")
         self.assertEqual((task["state"], self.server()), ("ok", "two"))
         waiting = self.waiting()
         self.assertEqual((waiting["rev"], waiting["back_to"], waiting["until"]),
@@ -89,6 +108,7 @@ class Confirm(Case):
         self.assertEqual((head["rev"], head["author"], head["fp"], head["summary"]),
                          (before["rev"] + 2, "lockstep", before["fp"],
                           "not confirmed: back to revision %d" % before["rev"]))
+        self.assertTrue(self.extra_is_in_maintenance(), "a server came back with visitors")
         self.assertEqual(self.api.get("/api/v1/draft")["count"], 1, "the draft is lost")
         self.api.expect(409, "POST", "/api/v1/config/confirm")
 

@@ -39,20 +39,27 @@ start(struct engine_lab *l, int64_t confirm_s, int64_t *ret_task)
         &l->problems, &l->error);
 }
 
-/* Revision 2, which waits for 60 s, with a server. */
+/* These changes in a revision that waits for 60 s. */
 static void
-apply_waiting(struct engine_lab *l)
+apply_waiting_with(struct engine_lab *l, const char *ops)
 {
     int64_t id = 0;
     json_t *task;
 
-    engine_lab_must(l, "[" LAB_SERVER("web1") ", " LAB_TITLE("trial") "]");
+    engine_lab_must(l, ops);
     assert_int_equal(start(l, 60, &id), ERR_OK);
     task = engine_lab_task(l, id);
     engine_lab_ended(task, "ok", "commit", "ok");
     assert_true(
         json_is_string(json_object_get(json_object_get(task, "result"), "confirm_until")));
     json_decref(task);
+}
+
+/* Revision 2, with a server. */
+static void
+apply_waiting(struct engine_lab *l)
+{
+    apply_waiting_with(l, "[" LAB_SERVER("web1") ", " LAB_TITLE("trial") "]");
     assert_int_equal(engine_lab_rev(l), 2);
 }
 
@@ -76,6 +83,12 @@ static bool
 is_back(struct engine_lab *l)
 {
     return engine_lab_rev(l) == 3 && !look(l).is && engine_lab_serves_head(l);
+}
+
+static bool
+has_settled(struct engine_lab *l)
+{
+    return !look(l).is && engine_lab_serves_head(l);
 }
 
 static const char *
@@ -265,11 +278,65 @@ keys_made_meanwhile_stay(void **state)
     json_decref(body);
     assert_int_equal(look(l).rev, 2);
     pass(l, 61 * 1000);
-    while (look(l).is) {
-        engine_lab_await(l, engine_lab_serves_head);
-    }
+    engine_lab_await(l, has_settled);
     assert_non_null(engine_lab_head_object(l, K_AUTOMATION_KEY, "deploy"));
     assert_null(engine_lab_head_object(l, K_SERVER, "web1"));
+}
+
+#define STATE(server, state)                                                                   \
+    "{'op': 'create', 'kind': 'server_state', 'body': {'name': '" server                       \
+    "', 'server': '" server "', 'state': '" state "'}}"
+#define DELETE(kind, name) "{'op': 'delete', 'kind': '" kind "', 'name': '" name "'}"
+
+static void
+assert_drained(struct engine_lab *l, const char *server)
+{
+    const struct object *state = engine_lab_head_object(l, K_SERVER_STATE, server);
+    const struct object *of = engine_lab_head_object(l, K_SERVER, server);
+
+    assert_non_null(state);
+    assert_string_equal(object_text(state, F_SERVER_STATE_SERVER).s, of->id);
+    assert_int_equal(object_int(state, F_SERVER_STATE_STATE), V_SERVER_STATE_STATE_DRAIN);
+}
+
+static void
+a_server_that_comes_back_is_drained_as_before(void **state)
+{
+    struct engine_lab *l = *state;
+
+    engine_lab_must(l, "[" LAB_SERVER("web1") ", " LAB_SERVER("web2") "]");
+    engine_lab_apply_ends(l, "ok", "ok");
+    engine_lab_must(l, "[" STATE("web1", "drain") ", " STATE("web2", "drain") "]");
+    /* One goes, one is another of that name, with a state of its own. */
+    apply_waiting_with(
+        l,
+        "[" DELETE("server", "web1") ", " DELETE("server", "web2") ", " LAB_SERVER("web2") "]");
+    assert_null(engine_lab_head_object(l, K_SERVER_STATE, "web2"));
+    engine_lab_must(l, "[" STATE("web2", "maint") "]");
+    pass(l, 61 * 1000);
+    engine_lab_await(l, has_settled);
+    assert_drained(l, "web1");
+    assert_drained(l, "web2");
+}
+
+static void
+a_key_that_came_to_need_what_goes_back_goes_with_it(void **state)
+{
+    struct engine_lab *l = *state;
+    json_t *body =
+        json_pack("{s:s, s:s, s:[s]}", "name", "deploy", "scope", "operate", "pools", "trial");
+    struct buf key;
+
+    buf_init(&key, 128);
+    apply_waiting_with(l, "[{'op': 'create', 'kind': 'pool', 'body': {'name': 'trial'}}]");
+    assert_int_equal(
+        account_key_create(l->en, body, &maria, &key, &l->problems, &l->error), ERR_OK);
+    buf_fini(&key);
+    json_decref(body);
+    pass(l, 61 * 1000);
+    engine_lab_await(l, has_settled);
+    assert_null(engine_lab_head_object(l, K_POOL, "trial"));
+    assert_null(engine_lab_head_object(l, K_AUTOMATION_KEY, "deploy"));
 }
 
 static bool
@@ -347,6 +414,10 @@ main(void)
         cmocka_unit_test_setup_teardown(
             other_applies_wait_until_it_is_settled, lab_open, lab_close),
         cmocka_unit_test_setup_teardown(keys_made_meanwhile_stay, lab_open, lab_close),
+        cmocka_unit_test_setup_teardown(
+            a_server_that_comes_back_is_drained_as_before, lab_open, lab_close),
+        cmocka_unit_test_setup_teardown(
+            a_key_that_came_to_need_what_goes_back_goes_with_it, lab_open, lab_close),
         cmocka_unit_test_setup_teardown(
             what_could_not_go_back_is_tried_again, lab_open, lab_close),
         cmocka_unit_test_setup_teardown(
