@@ -242,6 +242,7 @@ act_render(struct apply *a, struct error *e)
         !is_generation(a, current, a->files->digest)) {
         return AE_OK;
     }
+    a->same = true;
     a->number = current;
     a->former = current;
     /* A reconcile promises that it serves. */
@@ -330,8 +331,9 @@ act_commit(struct apply *a, struct error *e)
     if (code != ERR_OK) {
         return AE_FAIL;
     }
-    /* What goes back brings states with it. */
-    if (a->mode == APPLY_BACK) {
+    /* Where nothing was loaded, servers may have become others all the same; what goes back
+     * brings states with it. */
+    if (a->same || a->mode == APPLY_BACK) {
         operator_put(a->en, a->candidate.shared);
     }
     apply_detail(a, "revision %lld", (long long)a->head.rev);

@@ -41,6 +41,7 @@ struct apply {
     int64_t former; /* to go back to; 0: none */
     char former_digest[RENDER_DIGEST_HEX + 1];
     bool running_known;
+    bool same; /* HAProxy runs these files already */
     size_t old_workers;
     bool switched;             /* current may be ours */
     struct commit head;        /* what COMMIT made */

@@ -274,6 +274,23 @@ class Names(Case):
         self.assertTrue(self.api.get("/api/v1/verify")["ok"])
 
 
+    def test_4_a_new_server_of_equal_fields_begins_anew(self):
+        """The files stay as they are, so HAProxy loads nothing."""
+        pool = self.api.get("/api/v1/pools/app")["members"]
+        self.put("s3", state="drain")
+        self.api.patch("/api/v1/pools/app", members=[])
+        self.api.delete("/api/v1/servers/s3")
+        self.api.create("servers", name="s3", address="127.0.0.1",
+                        port=self.backends[2].port)
+        self.api.patch("/api/v1/pools/app", members=pool)
+        task = self.api.apply()
+        self.assertEqual([task["state"]] + [s["name"] for s in task["steps"]],
+                         ["ok", "plan", "render", "commit", "settle"])
+        self.assertEqual(self.lines()["s3"], (0, 100, 100))
+        self.assertEqual(self.put("s3", state="maint")["running"], "yes")
+        self.assertEqual(self.lines()["s3"], (1, 100, 100))
+
+
 class Stats(Case):
     def test_1_nobody_came(self):
         stats = self.api.get("/api/v1/stats")
