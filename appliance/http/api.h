@@ -70,8 +70,11 @@ bool api_has_moved(struct request *r);
 MUST_USE err_t api_render_text(
     struct request *r, const struct snapshot_pair *pair, struct problems *p, char **ret,
     struct error *e);
-/* apply_check, but ERR_BUSY when too many run already: checks wait for the helper, and must
- * leave workers to those who sign in. */
+/* Around work that takes seconds, or waits for the helper: at most half of the workers do it,
+ * the others are left to those who sign in or drain a server. ERR_BUSY: no more now. */
+MUST_USE err_t api_long_begin(struct request *r, struct error *e);
+void api_long_end(struct request *r);
+/* apply_check, as long work. */
 MUST_USE err_t api_check(
     struct request *r, const struct snapshot_pair *candidate, struct problems *p,
     struct rendered **ret, struct error *e);

@@ -11,9 +11,9 @@
 #include "model/diff.h"
 #include "routes_gen.h"
 
-#define CFG_NAME   "haproxy.cfg"
-#define DIFF_MAX   ((size_t)64 << 20)
-#define CHECKS_MAX 2
+#define CFG_NAME      "haproxy.cfg"
+#define DIFF_MAX      ((size_t)64 << 20)
+#define LONG_WORK_MAX 2
 
 err_t
 api_render_text(
@@ -100,20 +100,35 @@ http_config_diff(struct request *r)
 }
 
 err_t
+api_long_begin(struct request *r, struct error *e)
+{
+    struct http *h = r->http;
+
+    if (atomic_fetch_add(&h->long_work, 1) < LONG_WORK_MAX) {
+        return ERR_OK;
+    }
+    api_long_end(r);
+    return error_set(e, ERR_BUSY, "%d checks run already: try again later", LONG_WORK_MAX);
+}
+
+void
+api_long_end(struct request *r)
+{
+    (void)atomic_fetch_sub(&r->http->long_work, 1);
+}
+
+err_t
 api_check(
     struct request *r, const struct snapshot_pair *candidate, struct problems *p,
     struct rendered **ret, struct error *e)
 {
-    struct http *h = r->http;
-    err_t code;
+    err_t code = api_long_begin(r, e);
 
     *ret = NULL;
-    if (atomic_fetch_add(&h->checks, 1) < CHECKS_MAX) {
-        code = apply_check(h->config.engine, candidate, p, ret, e);
-    } else {
-        code = error_set(e, ERR_BUSY, "%d checks are running", CHECKS_MAX);
+    if (code == ERR_OK) {
+        code = apply_check(r->http->config.engine, candidate, p, ret, e);
+        api_long_end(r);
     }
-    (void)atomic_fetch_sub(&h->checks, 1);
     return code;
 }
 

@@ -178,8 +178,13 @@ http_verify_get(struct request *r)
 {
     int64_t checked = 0;
     struct error e;
+    err_t code = api_long_begin(r, &e);
 
-    if (edit_verify(r->http->config.engine, &checked, &e) != ERR_OK) {
+    if (code == ERR_OK) {
+        code = edit_verify(r->http->config.engine, &checked, &e);
+        api_long_end(r);
+    }
+    if (code != ERR_OK) {
         /* Before the first apply there are no files to compare. */
         e.code = e.code == ERR_NOT_FOUND ? ERR_UNAVAILABLE : e.code;
         reply_error(r, &e, NULL);

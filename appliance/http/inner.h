@@ -68,7 +68,7 @@ struct http {
     size_t working;
     bool closing;
 
-    _Atomic int checks; /* api_diff.c: running ones */
+    _Atomic int long_work; /* api_long_begin: running now */
 
     /* wait.c: requests that wait for a task to end. */
     pthread_mutex_t wait_lock;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The protocol side of the server: what is refused, when, and what every answer has. */
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -467,6 +468,69 @@ does_not_start_on_what_cannot_work(void **state)
     http_close(NULL);
 }
 
+static int
+send_check(struct http_lab *l)
+{
+    int fd = http_lab_connect(l);
+    char ask[512];
+    int n = snprintf(
+        ask, sizeof ask,
+        "POST /api/v1/config/check HTTP/1.1\r\nHost: node\r\nAuthorization: Bearer %s\r\n\r\n",
+        buf_str(&l->key));
+
+    http_lab_send(fd, ask, (size_t)n);
+    return fd;
+}
+
+/* There are as many workers as checks here. */
+static void
+checks_leave_workers_to_those_who_sign_in(void **state)
+{
+    struct http_lab *l = http_lab_new(NULL);
+    struct pollfd waiting[3];
+    size_t refused = 0;
+    int held;
+
+    (void)state;
+    fake_hold(&l->engine->fake);
+    held = send_check(l);
+    fake_await_held(&l->engine->fake);
+    for (size_t i = 0; i < ARRAY_LEN(waiting); i++) {
+        waiting[i] = (struct pollfd){send_check(l), POLLIN, 0};
+    }
+    while (refused < 2) {
+        assert_true(poll(waiting, ARRAY_LEN(waiting), 10000) > 0);
+        for (size_t i = 0; i < ARRAY_LEN(waiting); i++) {
+            if (waiting[i].fd >= 0 && waiting[i].revents != 0) {
+                assert_true(http_lab_read(l, waiting[i].fd, false));
+                assert_int_equal(l->status, 503);
+                assert_non_null(http_lab_field(l, "Retry-After"));
+                (void)close(waiting[i].fd);
+                waiting[i].fd = -1;
+                refused++;
+            }
+        }
+    }
+    http_lab_must(l, 503, "GET /api/v1/verify", NULL, NULL);
+    assert_int_equal(
+        http_lab_ask(
+            l, "POST /api/v1/session", NULL, NULL,
+            "{'name': 'maria', 'password': '" HTTP_LAB_PASSWORD "'}"),
+        201);
+    fake_release(&l->engine->fake);
+    assert_true(http_lab_read(l, held, false));
+    assert_int_equal(l->status, 200);
+    (void)close(held);
+    for (size_t i = 0; i < ARRAY_LEN(waiting); i++) {
+        if (waiting[i].fd >= 0) {
+            assert_true(http_lab_read(l, waiting[i].fd, false));
+            assert_int_equal(l->status, 200);
+            (void)close(waiting[i].fd);
+        }
+    }
+    http_lab_delete(l);
+}
+
 int
 main(void)
 {
@@ -491,6 +555,7 @@ main(void)
         cmocka_unit_test(ends_what_takes_too_long),
         cmocka_unit_test(speaks_tls),
         cmocka_unit_test(does_not_start_on_what_cannot_work),
+        cmocka_unit_test(checks_leave_workers_to_those_who_sign_in),
     };
 
     return cmocka_run_group_tests(tests, lab_open, lab_close);
