@@ -144,7 +144,7 @@ make_message(const struct apply *a, enum apply_state end, char out[MESSAGE_BYTES
         return;
     }
     if (end != AS_FAILED) {
-        tail = end == AS_BACKED ? "the former revision serves" : "HAProxy does not serve";
+        tail = end == AS_BACKED ? "the former revision serves" : a->left;
     }
     /* Some reasons are sentences. */
     bytes -= bytes > 0 && a->error.msg[bytes - 1] == '.' ? 1 : 0;
@@ -157,13 +157,18 @@ static void
 tell_followers(struct apply *a, enum apply_state end, const char *message)
 {
     bool unchanged = end == AS_FAILED || (end == AS_BACKED && !a->back_failed);
+    char unsettled[MESSAGE_BYTES];
 
-    if (end == AS_DONE && a->files != NULL) {
-        reconcile_note(a->en, true, a->files->digest, "");
+    if (end == AS_DONE && a->failed_text != NULL) {
+        (void)snprintf(unsettled, sizeof unsettled, "%s: %s", a->failed_text, a->error.msg);
+        reconcile_note(a->en, FOLLOW_UNSETTLED, a->files->digest, unsettled);
+    } else if (end == AS_DONE && a->files != NULL) {
+        reconcile_note(a->en, FOLLOW_OK, a->files->digest, "");
     } else if (a->mode == APPLY_FOLLOW) {
-        reconcile_note(a->en, false, a->files != NULL ? a->files->digest : NULL, message);
+        reconcile_note(
+            a->en, FOLLOW_FAILED, a->files != NULL ? a->files->digest : NULL, message);
     } else if (!unchanged && end != AS_DONE) {
-        reconcile_note(a->en, false, NULL, message);
+        reconcile_note(a->en, FOLLOW_FAILED, NULL, message);
     }
     watcher_look(a->en);
 }

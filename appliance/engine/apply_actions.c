@@ -384,24 +384,66 @@ act_back_load(struct apply *a, struct error *e)
     return event_of(code);
 }
 
-static enum apply_event
-act_back_verify(struct apply *a, struct error *e)
+/* By its digest: a change at once gives the generation of the head another commit. */
+static bool
+is_of_head(struct engine *en, const char *digest)
+{
+    bool same;
+
+    lock_take(&en->lock);
+    same = strcmp(en->follow.digest, digest) == 0;
+    lock_give(&en->lock);
+    return same;
+}
+
+/* What is so though the former revision does not serve. */
+static const char *
+what_runs(const struct apply *a)
+{
+    struct haproxy_info info;
+    struct error unused;
+
+    if (admin_info(a->en->admin_socket, a->en->config->tunables->socket_ms, &info, &unused) !=
+        ERR_OK) {
+        return "HAProxy does not serve";
+    }
+    if (strcmp(info.running, a->former_digest) == 0) {
+        return "HAProxy runs the former revision, which does not serve";
+    }
+    return strcmp(info.running, a->files->digest) == 0
+               ? "HAProxy still runs the new revision, which is not saved"
+               : "HAProxy runs neither the new revision nor the former";
+}
+
+static err_t
+confirm_former(struct apply *a, struct error *e)
 {
     const struct snapshot *shared = NULL;
     struct generation former;
     struct error unused;
 
     if (a->former == 0) {
-        return event_of(error_set(e, ERR_NOT_FOUND, "there was no revision before"));
+        return error_set(e, ERR_NOT_FOUND, "there was no revision before");
     }
     if (generation_number(a->en, a->former, &former, &unused) == ERR_OK) {
         memcpy(a->former_digest, former.digest, sizeof a->former_digest);
         /* Its listeners are known when it is the head. */
-        shared = hash_equal(&former.commit, &a->view->head.id) ? a->view->now.shared : NULL;
+        shared = is_of_head(a->en, a->former_digest) ? a->view->now.shared : NULL;
     } else if (!a->running_known) {
-        return event_of(error_set(e, ERR_NOT_FOUND, "the revision before is not known"));
+        return error_set(e, ERR_NOT_FOUND, "the revision before is not known");
     }
-    return event_of(serving_confirm(a->en, a->former_digest, shared, e));
+    return serving_confirm(a->en, a->former_digest, shared, e);
+}
+
+static enum apply_event
+act_back_verify(struct apply *a, struct error *e)
+{
+    err_t code = confirm_former(a, e);
+
+    if (code != ERR_OK) {
+        a->left = what_runs(a);
+    }
+    return event_of(code);
 }
 
 /* ---- table ---- */

@@ -38,7 +38,8 @@ static const struct apply_edge edges[APPLY_STATE_COUNT][APPLY_EVENT_COUNT] = {
         {OK(BACK_VERIFY, "HAProxy loaded the former revision"),
          FAIL(BACK_VERIFY, "HAProxy did not load the former revision")},
     [AS_BACK_VERIFY] =
-        {OK(BACKED, "the former revision serves"), FAIL(BROKEN, "HAProxy does not serve")},
+        {OK(BACKED, "the former revision serves"),
+         FAIL(BROKEN, "the former revision does not serve")},
 };
 
 static const char *const texts[] = {

@@ -23,7 +23,7 @@
     X(DONE, "Done", none)                                                                      \
     X(FAILED, "Failed, nothing changed", none)                                                 \
     X(BACKED, "Failed, former revision serves", none)                                          \
-    X(BROKEN, "Failed, and HAProxy does not serve", none)
+    X(BROKEN, "Failed, and the former revision does not serve", none)
 
 #define APPLY_STATE_ENUM(state, text, action) AS_##state,
 

@@ -34,6 +34,7 @@ struct apply {
     struct error error;           /* the first failure */
     const char *failed_text;      /* of the edge that it took */
     bool back_failed;             /* files or HAProxy may not be as before */
+    const char *left;             /* what HAProxy does when the former does not serve */
     struct view *view;            /* what it started from */
     struct snapshot_pair candidate;
     struct rendered *files;
@@ -75,8 +76,16 @@ apply_save_generation(struct apply *a, enum generation_state state, struct error
 void reconcile_start(struct engine *en, bool quiet);
 /* The pause after the present one; 0: the first. */
 int64_t reconcile_back_off_ms(const struct tunables *t, int64_t present_ms);
-/* What an apply or a reconcile left: the watcher starts a reconcile when that is not the
- * head. digest NULL: as before. */
-void reconcile_note(struct engine *en, bool ok, const char *digest, const char *reason);
+
+enum follow_end {
+    FOLLOW_FAILED,
+    FOLLOW_UNSETTLED, /* HAProxy runs the head, but it is not marked as last good */
+    FOLLOW_OK,
+};
+
+/* What an apply or a reconcile left: the watcher starts a reconcile when that is not all well.
+ * digest NULL: as before. */
+void
+reconcile_note(struct engine *en, enum follow_end end, const char *digest, const char *reason);
 
 #endif

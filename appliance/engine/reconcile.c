@@ -35,19 +35,19 @@ reconcile_back_off_ms(const struct tunables *t, int64_t present_ms)
 }
 
 void
-reconcile_note(struct engine *en, bool ok, const char *digest, const char *reason)
+reconcile_note(struct engine *en, enum follow_end end, const char *digest, const char *reason)
 {
     struct follow *f = &en->follow;
 
     lock_take(&en->lock);
-    f->ok = ok;
+    f->ok = end == FOLLOW_OK;
     f->down_rounds = 0;
     if (digest != NULL) {
         memcpy(f->digest, digest, strlen(digest) + 1);
     }
-    if (ok) {
+    en->status.started = en->status.started || end != FOLLOW_FAILED;
+    if (f->ok) {
         f->back_off_ms = 0;
-        en->status.started = true;
     } else {
         f->back_off_ms = reconcile_back_off_ms(en->config->tunables, f->back_off_ms);
     }

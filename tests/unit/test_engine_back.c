@@ -174,10 +174,19 @@ an_haproxy_that_does_not_serve_is_told_and_followed(void **state)
     engine_lab_await(l, is_back);
 }
 
+static bool
+is_settled(struct engine_lab *l)
+{
+    struct fake_facts facts = fake_look(&l->fake);
+
+    return facts.good == facts.current && is_back(l);
+}
+
 static void
 what_cannot_be_marked_as_good_is_still_applied(void **state)
 {
     struct engine_lab *l = *state;
+    int reloads;
     json_t *task;
 
     engine_lab_must(l, "[" LAB_LISTENER "]");
@@ -185,7 +194,66 @@ what_cannot_be_marked_as_good_is_still_applied(void **state)
     task = engine_lab_applied(l);
     engine_lab_ended(task, "ok", "settle", "failed");
     json_decref(task);
+    reloads = fake_look(&l->fake).reloads;
     assert_int_equal(engine_lab_rev(l), 2);
+    /* That is repeated, and HAProxy has nothing to load. */
+    engine_lab_await(l, is_settled);
+    assert_int_equal(fake_look(&l->fake).reloads, reloads);
+}
+
+static bool
+has_loaded(struct engine_lab *l)
+{
+    return fake_look(&l->fake).reloads > l->seen_until_ms;
+}
+
+static void
+what_still_runs_is_told(void **state)
+{
+    struct engine_lab *l = *state;
+    char former[17];
+    int64_t id;
+    json_t *task;
+
+    digest_of_status(l, former);
+    l->tunables.verify_ms = 1500;
+    l->seen_until_ms = fake_look(&l->fake).reloads;
+    engine_lab_must(l, "[" LAB_LISTENER "]");
+    fake_fail(&l->fake, FAKE_SERVE, -1);
+    id = engine_lab_apply(l);
+    engine_lab_await(l, has_loaded);
+    fake_fail(&l->fake, FAKE_INSTALL, -1);
+    task = engine_lab_task(l, id);
+    engine_lab_ended(task, "failed", "back", "failed");
+    assert_non_null(strstr(text_of(task, "message"), "still runs the new revision"));
+    json_decref(task);
+    assert_string_not_equal(fake_look(&l->fake).running, former);
+    fake_fail(&l->fake, FAKE_INSTALL, 0);
+    fake_fail(&l->fake, FAKE_SERVE, 0);
+    engine_lab_await(l, is_back);
+}
+
+static void
+listeners_of_the_former_are_asked_after_a_change_at_once(void **state)
+{
+    struct engine_lab *l = *state;
+    int64_t id;
+    json_t *task;
+
+    engine_lab_must(l, "[" LAB_LISTENER "]");
+    json_decref(engine_lab_applied(l));
+    engine_lab_must(l, "[" LAB_TITLE("Back soon") "]");
+    fake_fail(&l->fake, FAKE_SERVE, -1);
+    fake_hold(&l->fake);
+    id = engine_lab_apply(l);
+    fake_await_held(&l->fake);
+    engine_lab_must(
+        l, "[{'op': 'create', 'kind': 'automation_key', 'body': {'name': 'deploy'}}]");
+    fake_release(&l->fake);
+    task = engine_lab_task(l, id);
+    engine_lab_ended(task, "failed", "back_verify", "failed");
+    assert_non_null(strstr(text_of(task, "message"), "former revision, which does not serve"));
+    json_decref(task);
 }
 
 /* ---- meanwhile ---- */
@@ -321,6 +389,8 @@ main(void)
         WITH(a_way_back_that_fails_is_told_and_repaired),
         WITH(an_haproxy_that_does_not_serve_is_told_and_followed),
         WITH(what_cannot_be_marked_as_good_is_still_applied),
+        WITH(what_still_runs_is_told),
+        WITH(listeners_of_the_former_are_asked_after_a_change_at_once),
         WITH(edits_during_an_apply_survive),
         WITH(a_deletion_that_is_taken_back_during_the_apply_stays_a_change),
         WITH(jobs_run_one_after_another_on_the_head_of_their_time),
