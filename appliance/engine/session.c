@@ -9,7 +9,8 @@
 
 struct entry {
     struct session_row row;
-    int64_t stored_ms; /* used_ms as the database has it */
+    int64_t stored_ms;                     /* used_ms as the database has it */
+    int64_t created_mono_ms, used_mono_ms; /* whatever the wall clock is set to */
 };
 
 struct sessions {
@@ -43,10 +44,12 @@ sessions_free(struct sessions *s)
 }
 
 static bool
-is_expired(const struct sessions *s, const struct session_row *row, int64_t now_ms)
+is_expired(const struct sessions *s, const struct entry *entry)
 {
-    return now_ms - row->used_ms > s->tunables->session_idle_ms ||
-           now_ms - row->created_ms > s->tunables->session_max_ms;
+    int64_t now_ms = clock_mono_ms(s->clock);
+
+    return now_ms - entry->used_mono_ms > s->tunables->session_idle_ms ||
+           now_ms - entry->created_mono_ms > s->tunables->session_max_ms;
 }
 
 static size_t
@@ -69,25 +72,37 @@ remove_at(struct sessions *s, size_t i)
 void
 sessions_add(struct sessions *s, const struct session_row *row)
 {
+    int64_t wall_ms = clock_wall_ms(s->clock);
+    int64_t mono_ms = clock_mono_ms(s->clock);
+    struct entry entry = {
+        .row = *row,
+        .stored_ms = row->used_ms,
+        .created_mono_ms = mono_ms - (wall_ms - row->created_ms),
+        .used_mono_ms = mono_ms - (wall_ms - row->used_ms),
+    };
+
+    /* How old it is nobody knows. */
+    if (row->created_ms > wall_ms || row->used_ms > wall_ms) {
+        entry.created_mono_ms = mono_ms - s->tunables->session_max_ms - 1;
+    }
     lock_take(&s->lock);
     s->entries = xrealloc(s->entries, (s->count + 1) * sizeof *s->entries);
-    s->entries[s->count++] = (struct entry){*row, row->used_ms};
+    s->entries[s->count++] = entry;
     lock_give(&s->lock);
 }
 
 bool
 sessions_drop(struct sessions *s, struct hash *ret_token)
 {
-    int64_t now_ms = clock_wall_ms(s->clock);
     size_t oldest = 0;
     bool found = false;
 
     lock_take(&s->lock);
     for (size_t i = 0; i < s->count && !found; i++) {
-        if (is_expired(s, &s->entries[i].row, now_ms)) {
+        if (is_expired(s, &s->entries[i])) {
             oldest = i;
             found = true;
-        } else if (s->entries[i].row.used_ms < s->entries[oldest].row.used_ms) {
+        } else if (s->entries[i].used_mono_ms < s->entries[oldest].used_mono_ms) {
             oldest = i;
         }
     }
@@ -110,12 +125,14 @@ sessions_use(
 
     lock_take(&s->lock);
     i = find(s, token);
-    found = i < s->count && !is_expired(s, &s->entries[i].row, now_ms);
+    found = i < s->count && !is_expired(s, &s->entries[i]);
     if (found) {
         struct entry *entry = &s->entries[i];
 
         entry->row.used_ms = now_ms;
-        *ret_store = now_ms - entry->stored_ms >= SESSIONS_STORE_USE_MS;
+        entry->used_mono_ms = clock_mono_ms(s->clock);
+        *ret_store =
+            now_ms < entry->stored_ms || now_ms - entry->stored_ms >= SESSIONS_STORE_USE_MS;
         if (*ret_store) {
             entry->stored_ms = now_ms;
         }
@@ -133,7 +150,7 @@ sessions_alive(struct sessions *s, const struct hash *token)
 
     lock_take(&s->lock);
     i = find(s, token);
-    alive = i < s->count && !is_expired(s, &s->entries[i].row, clock_wall_ms(s->clock));
+    alive = i < s->count && !is_expired(s, &s->entries[i]);
     lock_give(&s->lock);
     return alive;
 }

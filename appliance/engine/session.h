@@ -18,7 +18,8 @@ struct sessions;
 struct sessions *sessions_new(const struct clock *clock, const struct tunables *tunables);
 void sessions_free(struct sessions *s);
 
-/* All functions: any thread. row is copied. */
+/* All functions: any thread. row is copied; one from the future (the clock was set back since)
+ * counts as expired. From then on the wall clock decides nothing. */
 void sessions_add(struct sessions *s, const struct session_row *row);
 /* Removes one that has expired, or of too many the one not used for longest: true, and its
  * token; to be called again. */

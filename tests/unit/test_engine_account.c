@@ -275,6 +275,13 @@ a_session_outlives_a_restart_and_ends_by_logout(void **state)
 }
 
 static void
+pass(struct engine_lab *l, int64_t ms)
+{
+    l->mono_stands_ms = clock_mono_ms(&clock_system) + ms;
+    l->wall_shift_ms = ms;
+}
+
+static void
 the_last_use_is_stored_now_and_then(void **state)
 {
     struct engine_lab *l = *state;
@@ -283,13 +290,13 @@ the_last_use_is_stored_now_and_then(void **state)
 
     must_set_up(l);
     assert_int_equal(sign_in(l, PASSWORD, "192.0.2.1", &token), ERR_OK);
-    l->wall_shift_ms = idle_ms - 60000;
+    pass(l, idle_ms - 60000);
     assert_int_equal(session(l, &token), ERR_OK);
     engine_lab_close(l);
-    l->wall_shift_ms = idle_ms + 60000;
+    pass(l, idle_ms + 60000);
     engine_lab_start(l);
     assert_int_equal(session(l, &token), ERR_OK);
-    l->wall_shift_ms += idle_ms + 1000;
+    pass(l, 2 * idle_ms + 61000);
     assert_int_equal(session(l, &token), ERR_DENIED);
     buf_fini(&token);
 }

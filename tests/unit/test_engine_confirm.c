@@ -246,6 +246,18 @@ a_deadline_that_passed_meanwhile_goes_back_at_start(void **state)
 }
 
 static void
+a_restart_with_the_clock_behind_waits_no_longer(void **state)
+{
+    struct engine_lab *l = *state;
+
+    apply_waiting(l);
+    engine_lab_close(l);
+    l->wall_shift_ms = -7200 * (int64_t)1000;
+    engine_lab_start(l);
+    assert_in_range(look(l).left_s, 1, 60);
+}
+
+static void
 other_applies_wait_until_it_is_settled(void **state)
 {
     struct engine_lab *l = *state;
@@ -411,6 +423,8 @@ main(void)
             a_restart_before_the_deadline_goes_on_waiting, lab_open, lab_close),
         cmocka_unit_test_setup_teardown(
             a_deadline_that_passed_meanwhile_goes_back_at_start, lab_open, lab_close),
+        cmocka_unit_test_setup_teardown(
+            a_restart_with_the_clock_behind_waits_no_longer, lab_open, lab_close),
         cmocka_unit_test_setup_teardown(
             other_applies_wait_until_it_is_settled, lab_open, lab_close),
         cmocka_unit_test_setup_teardown(keys_made_meanwhile_stay, lab_open, lab_close),

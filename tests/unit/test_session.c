@@ -11,6 +11,7 @@
 
 struct fixture {
     int64_t now_ms;
+    int64_t wall_shift_ms;
     struct clock clock;
     struct tunables tunables;
     struct sessions *s;
@@ -24,13 +25,22 @@ now(void *ctx)
     return f->now_ms;
 }
 
+static int64_t
+wall(void *ctx)
+{
+    const struct fixture *f = ctx;
+
+    return f->now_ms + f->wall_shift_ms;
+}
+
 static int
 set_up(void **state)
 {
     static struct fixture f;
 
     f.now_ms = 1796000000000;
-    f.clock = (struct clock){now, now, &f};
+    f.wall_shift_ms = 0;
+    f.clock = (struct clock){now, wall, &f};
     tunables_default(&f.tunables);
     f.s = sessions_new(&f.clock, &f.tunables);
     *state = &f;
@@ -125,6 +135,35 @@ idle_too_long_ends_it(void **state)
 }
 
 static void
+a_clock_that_is_set_back_extends_nothing(void **state)
+{
+    struct fixture *f = *state;
+
+    add(f, 1, "maria");
+    f->wall_shift_ms = -86400 * (int64_t)1000;
+    assert_true(is_open(f, 1));
+    add(f, 2, "maria");
+    f->now_ms += f->tunables.session_idle_ms + 1;
+    assert_false(is_open(f, 1));
+    assert_false(is_open(f, 2));
+}
+
+static void
+one_from_the_future_is_over(void **state)
+{
+    struct fixture *f = *state;
+    struct session_row row = {
+        .token = token_of(1), .created_ms = f->now_ms + 60000, .used_ms = f->now_ms + 60000};
+    struct hash token;
+
+    sessions_add(f->s, &row);
+    assert_false(is_open(f, 1));
+    f->now_ms += 120000;
+    assert_false(is_open(f, 1));
+    assert_true(sessions_drop(f->s, &token));
+}
+
+static void
 last_use_is_worth_storing_once_a_minute(void **state)
 {
     struct fixture *f = *state;
@@ -206,6 +245,8 @@ main(void)
         WITH(a_session_is_found_by_its_token),
         WITH(use_keeps_it_open_up_to_its_longest_life),
         WITH(idle_too_long_ends_it),
+        WITH(a_clock_that_is_set_back_extends_nothing),
+        WITH(one_from_the_future_is_over),
         WITH(asking_whether_it_lives_does_not_keep_it_alive),
         WITH(last_use_is_worth_storing_once_a_minute),
         WITH(sessions_end_one_by_one_or_all_of_an_administrator),
