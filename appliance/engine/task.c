@@ -142,19 +142,20 @@ steps_json(const struct tasks *t, const struct task *task)
     return steps;
 }
 
+/* With copies of its own: several threads may hold what it returns. */
 static json_t *
 to_json(const struct tasks *t, const struct task *task)
 {
     bool ended = has_ended(task);
 
     return json_pack(
-        "{s:I, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:O?, s:O?}", "id",
+        "{s:I, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o?, s:o?}", "id",
         (json_int_t)task->id, "kind", task->kind, "title", json_foreign_text(task->title),
         "author", json_foreign_text(task->author), "state", state_names[task->state], "at",
         json_time(task->at_ms), "ended", json_time(task->ended_ms), "code",
         ended ? json_string(error_name(task->code)) : json_null(), "message",
         json_foreign_text(task->message), "steps", steps_json(t, task), "problems",
-        task->problems, "result", task->result);
+        json_deep_copy(task->problems), "result", json_deep_copy(task->result));
 }
 
 /* Gives the lock back, so that the order of events is that of the changes only per caller. */

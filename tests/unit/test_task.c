@@ -123,6 +123,7 @@ the_end_carries_problems_and_result(void **state)
     struct problems p;
     int64_t id = task_begin(f->t, "apply", "x", "y");
     const json_t *item;
+    json_t *other;
     json_t *v;
 
     problems_init(&p, arena);
@@ -148,6 +149,11 @@ the_end_carries_problems_and_result(void **state)
     assert_string_equal(text_of(item, "message"), "bad ? byte");
     assert_int_equal(
         json_integer_value(json_object_get(json_object_get(v, "result"), "rev")), 3);
+    /* Other threads may hold the answer to the same question. */
+    other = task_json(f->t, id);
+    assert_ptr_not_equal(json_object_get(v, "problems"), json_object_get(other, "problems"));
+    assert_ptr_not_equal(json_object_get(v, "result"), json_object_get(other, "result"));
+    json_decref(other);
     json_decref(v);
 }
 
