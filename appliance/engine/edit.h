@@ -40,7 +40,8 @@ MUST_USE err_t edit_merge_content(
     const struct snapshot *head, const struct snapshot *content, struct snapshot **ret,
     struct error *e);
 
-/* History, for readers; runs on the engine thread. Results are malloc'ed. */
+/* History, for readers. Results are malloc'ed. The content, which takes long when there are
+ * many objects, is read on the caller's thread, beside the commits that are made meanwhile. */
 MUST_USE err_t edit_commits(
     struct engine *en, int64_t before_rev, size_t limit, struct commit **ret, size_t *ret_count,
     struct error *e);

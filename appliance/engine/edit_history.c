@@ -15,13 +15,11 @@ struct history_call {
     int64_t before_rev;
     size_t limit;
     const char *spec;
-    const struct hash *id;
     const struct actor *who;
     struct problems *p;
     struct commit *ret_commit;
     struct commit **ret_commits;
     size_t *ret_count;
-    struct snapshot **ret_content;
 };
 
 /* ---- reading ---- */
@@ -62,21 +60,20 @@ edit_commit_find(struct engine *en, const char *spec, struct commit *ret, struct
     return engine_run(en, find_on_engine, &call, e);
 }
 
-static err_t
-content_on_engine(struct engine *en, void *ctx, struct error *e)
-{
-    const struct history_call *call = ctx;
-
-    return store_commit_content(en->store, call->id, call->ret_content, e);
-}
-
 err_t
 edit_commit_content(
     struct engine *en, const struct hash *id, struct snapshot **ret, struct error *e)
 {
-    struct history_call call = {.id = id, .ret_content = ret};
+    CLEANUP(view_cleanup) struct view *v = engine_view(en);
+    struct store *reader = NULL;
+    err_t code = store_open_read(en->data_dir, en->config->clock, &reader, e);
 
-    return engine_run(en, content_on_engine, &call, e);
+    if (code == ERR_OK) {
+        store_alike(reader, v->now.shared);
+        code = store_commit_content(reader, id, ret, e);
+        store_close(reader);
+    }
+    return code;
 }
 
 /* ---- restore ---- */

@@ -141,6 +141,10 @@ http_commit_diff(struct request *r)
     json_t *diff = NULL;
     struct error e;
 
+    if (api_long_begin(r, &e) != ERR_OK) {
+        reply_error(r, &e, NULL);
+        return;
+    }
     if (load_sides(r, &from, &to)) {
         /* What only this node has is in no commit: it stands still. */
         struct snapshot_pair before = {from.content, v->now.local};
@@ -154,6 +158,7 @@ http_commit_diff(struct request *r)
             reply_error(r, &e, NULL);
         }
     }
+    api_long_end(r);
     snapshot_unref(from.content);
     snapshot_unref(to.content);
     json_decref(from.name);
@@ -167,6 +172,27 @@ restored_json(const struct view *v)
     return json_pack("{s:o, s:n}", "objects", diff_objects(&v->now, &v->draft), "task");
 }
 
+/* Nothing but what was restored is applied, though others may draft until the apply begins. */
+static void
+apply_restored(struct request *r, struct apply_request *q, bool wait)
+{
+    const struct view *v = request_fresh_view(r);
+    struct apply_only only = {.authors = &r->actor.name, .author_count = 1};
+    struct change_set nothing;
+    int64_t task = 0;
+
+    change_set_init(&nothing);
+    if (v->entry_count > 0) {
+        q->only = &only;
+    } else {
+        q->ops = &nothing;
+    }
+    r->kept = restored_json(v);
+    if (api_apply_start(r, q, &task)) {
+        api_apply_answer(r, task, wait);
+    }
+}
+
 void
 http_commit_restore(struct request *r)
 {
@@ -175,7 +201,6 @@ http_commit_restore(struct request *r)
     struct api_apply_choice choice;
     struct problems *p = request_problems(r);
     struct error e = {.code = ERR_OK};
-    int64_t task = 0;
 
     if (!request_only_keys(r, keys) || !api_read_apply(r, &choice)) {
         return;
@@ -192,12 +217,9 @@ http_commit_restore(struct request *r)
     }
     q.note = choice.note;
     q.confirm_s = choice.confirm_s;
-    if (!choice.apply) {
+    if (choice.apply) {
+        apply_restored(r, &q, choice.wait);
+    } else {
         reply_json(r, 200, restored_json(request_fresh_view(r)));
-        return;
-    }
-    r->kept = restored_json(request_fresh_view(r));
-    if (api_apply_start(r, &q, &task)) {
-        api_apply_answer(r, task, choice.wait);
     }
 }

@@ -103,6 +103,7 @@ take_object(
     const struct store *s, const struct query *q, struct snapshot_edit *x, struct error *e)
 {
     struct body_key key = {.id = col_str(q, 1)};
+    const struct snapshot *alike = s->alike != NULL ? s->alike : s->shared;
     const struct object *held = NULL;
     struct object *o = NULL;
     err_t code = kind_of_row(col_str(q, 0), &key.kind, e);
@@ -113,8 +114,8 @@ take_object(
     if (code != ERR_OK) {
         return code;
     }
-    if (s->shared != NULL) {
-        held = snapshot_by_id(s->shared, key.kind, key.id);
+    if (alike != NULL) {
+        held = snapshot_by_id(alike, key.kind, key.id);
     }
     if (held != NULL && hash_equal(&held->objhash, &key.objhash)) {
         o = object_ref(held);
@@ -152,6 +153,14 @@ read_content(
         }
     }
     return code == ERR_OK ? snapshot_seal(TAKE(x), ret, e) : code;
+}
+
+void
+store_alike(struct store *s, const struct snapshot *shared)
+{
+    store_enter(s);
+    snapshot_unref(s->alike);
+    s->alike = snapshot_ref(shared);
 }
 
 err_t

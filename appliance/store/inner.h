@@ -27,6 +27,7 @@ struct store {
     const struct clock *clock;
     uint8_t key[SEAL_KEY_BYTES];
     struct snapshot *shared, *local; /* as stored; NULL until load_state */
+    struct snapshot *alike;          /* store_alike */
     struct commit head;
     int64_t head_seq; /* of commit_log; 0 before the first commit */
     int64_t local_rev;

@@ -248,6 +248,7 @@ static void
 store_fini(struct store *s)
 {
     snapshot_unref(s->shared);
+    snapshot_unref(s->alike);
     snapshot_unref(s->local);
     db_cleanup(&s->db);
     crypt_wipe(s->key, sizeof s->key);

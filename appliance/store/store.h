@@ -20,11 +20,12 @@ struct store;
 MUST_USE err_t store_open(
     const char *data_dir, const char *node_name, const struct clock *clock, struct store **ret,
     struct error *e);
-/* For looking only, also beside another thread's store: writes nothing. ERR_NOT_FOUND when
- * there is none, ERR_UNAVAILABLE when an older release wrote it. */
+/* Writes nothing. ERR_NOT_FOUND: there is none; ERR_UNAVAILABLE: an older release wrote it. */
 MUST_USE err_t store_open_read(
     const char *data_dir, const struct clock *clock, struct store **ret, struct error *e);
 void store_close(struct store *s);
+/* Objects of shared serve again where a commit has the same; otherwise the loaded head's do. */
+void store_alike(struct store *s, const struct snapshot *shared);
 
 struct draft_row {
     enum kind kind;
@@ -54,13 +55,12 @@ struct store_state {
 
 MUST_USE err_t store_load(struct store *s, struct store_state *ret, struct error *e);
 
-/* One transaction. shared_to / local_to: NULL = that container does not change. A changed
- * shared container makes a commit whose first parent is the head (parents beyond it from
- * more_parents, ERR_NOT_FOUND when one is not stored here); a changed local container raises
- * the local revision. What equals the present content is no change, but with more_parents it
- * makes a commit. drop_draft: these rows leave the draft. A commit with confirm_until_ms waits
- * from then on; ends_wait, store_wait_end: none does. An audit row is written. *ret: the head
- * then. ERR_CONFLICT when a reference leads nowhere. */
+/* One transaction. shared_to / local_to: NULL: no change. A changed shared container makes a
+ * commit whose first parent is the head (more_parents follow; ERR_NOT_FOUND: one is not stored
+ * here); a changed local container raises the local revision. What equals the present content
+ * is no change unless there are more_parents. drop_draft: these rows leave the draft. A commit
+ * with confirm_until_ms waits from then on; ends_wait, store_wait_end: none does. An audit row
+ * is written. *ret: the head then. ERR_CONFLICT when a reference leads nowhere. */
 struct commit_request {
     const struct snapshot *shared_to, *local_to;
     const struct hash *more_parents;
@@ -91,9 +91,7 @@ MUST_USE err_t store_commits(
 /* spec: "42", "42@1a2b3c4d", a full commit id. ERR_CONFLICT lists those of a bare rev. */
 MUST_USE err_t
 store_commit_find(struct store *s, const char *spec, struct commit *ret, struct error *e);
-/* ERR_NOT_FOUND when its bodies are no longer kept. They are for the newest 200; for 200 that
- * changed an object of a drafted kind, looked for among the newest 10,000; and for the one
- * before the commit that waits for its confirmation. */
+/* ERR_NOT_FOUND when its bodies are no longer kept: docs/decisions/0011 says which are. */
 MUST_USE err_t store_commit_content(
     struct store *s, const struct hash *id, struct snapshot **ret, struct error *e);
 

@@ -457,43 +457,6 @@ a_restore_needs_an_empty_draft_and_a_known_revision(void **state)
     assert_int_equal(edit_restore(l->en, "1", ACTOR, &l->problems, &l->error), ERR_CONFLICT);
 }
 
-static void
-commits_are_found_with_their_content(void **state)
-{
-    struct engine_lab *l = *state;
-    struct commit commit;
-    struct snapshot *content = NULL;
-
-    engine_lab_must(l, "[" CREATE_WEB("1") "]");
-    apply(l);
-    assert_int_equal(edit_commit_find(l->en, "2", &commit, &l->error), ERR_OK);
-    assert_string_equal(commit.summary, "created server web1");
-    assert_int_equal(edit_commit_content(l->en, &commit.id, &content, &l->error), ERR_OK);
-    assert_non_null(snapshot_by_name(content, K_SERVER, "web1"));
-    snapshot_unref(content);
-}
-
-static void
-a_sound_node_verifies_and_changed_files_do_not(void **state)
-{
-    struct engine_lab *l = *state;
-    int64_t checked = 0;
-    char path[512];
-    FILE *file;
-
-    engine_lab_must(l, "[" CREATE_WEB("1") "]");
-    apply(l);
-    assert_int_equal(edit_verify(l->en, &checked, &l->error), ERR_OK);
-    assert_true(checked > 0);
-    (void)snprintf(path, sizeof path, "%s/generation/current/haproxy.cfg", l->fake.state_dir);
-    file = fopen(path, "a");
-    assert_non_null(file);
-    assert_true(fputs("# by hand\n", file) >= 0);
-    assert_int_equal(fclose(file), 0);
-    assert_int_equal(edit_verify(l->en, &checked, &l->error), ERR_CORRUPT);
-    assert_non_null(strstr(l->error.msg, "haproxy.cfg"));
-}
-
 /* ---- at the same time ---- */
 
 #define EDITORS 50
@@ -584,8 +547,6 @@ main(void)
         WITH(an_old_revision_is_restored_into_the_draft),
         WITH(a_revoked_key_stays_revoked),
         WITH(a_restore_needs_an_empty_draft_and_a_known_revision),
-        WITH(commits_are_found_with_their_content),
-        WITH(a_sound_node_verifies_and_changed_files_do_not),
         WITH(fifty_edits_at_once_are_all_kept),
     };
 #undef WITH

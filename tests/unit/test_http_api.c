@@ -413,42 +413,6 @@ publishing_can_be_applied(void **state)
     http_lab_must(l, 422, "POST /api/v1/publish?plan=x", NULL, body);
 }
 
-static void
-history_can_be_read_and_restored(void **state)
-{
-    struct http_lab *l = *state;
-    const char *rev;
-
-    http_lab_must(l, 201, "POST /api/v1/servers", NULL, SERVER("h1", 80));
-    http_lab_must(l, 200, "POST /api/v1/config/apply?wait=1", NULL, "{'note': 'with h1'}");
-    http_lab_must(l, 200, "GET /api/v1/commits?limit=1", NULL, NULL);
-    assert_int_equal(json_array_size(json_object_get(l->json, "items")), 1);
-    rev = arena_printf(
-        l->engine->arena, "%lld",
-        (long long)json_integer_value(
-            json_object_get(json_array_get(json_object_get(l->json, "items"), 0), "rev")));
-    http_lab_must(
-        l, 200, arena_printf(l->engine->arena, "GET /api/v1/commits/%s", rev), NULL, NULL);
-    assert_string_equal(http_lab_text(l, "summary"), "with h1");
-    http_lab_must(
-        l, 200, arena_printf(l->engine->arena, "GET /api/v1/commits/%s/diff", rev), NULL, NULL);
-    assert_int_equal(json_array_size(json_object_get(l->json, "objects")), 1);
-    http_lab_must(
-        l, 200, arena_printf(l->engine->arena, "GET /api/v1/commits/1/diff?to=%s", rev), NULL,
-        NULL);
-    http_lab_must(l, 200, "GET /api/v1/commits/1/diff", NULL, NULL);
-    assert_string_equal(http_lab_text(l, "from"), "0");
-    http_lab_must(l, 404, "GET /api/v1/commits/9999", NULL, NULL);
-    http_lab_must(l, 200, "POST /api/v1/commits/1/restore", NULL, NULL);
-    assert_int_not_equal(json_array_size(json_object_get(l->json, "objects")), 0);
-    http_lab_must(l, 409, "POST /api/v1/commits/1/restore", NULL, NULL);
-    http_lab_must(l, 204, "DELETE /api/v1/draft", NULL, NULL);
-    http_lab_must(l, 200, "POST /api/v1/commits/1/restore?wait=1", NULL, "{'apply': true}");
-    assert_true(json_is_object(json_object_get(l->json, "task")));
-    http_lab_must(l, 400, "POST /api/v1/commits/1/restore", NULL, "{'apply': 1}");
-    http_lab_must(l, 200, "GET /api/v1/verify", NULL, NULL);
-}
-
 /* ---- accounts ---- */
 
 static void
@@ -588,7 +552,6 @@ main(void)
         CASE(a_preview_shows_what_the_checker_says),
         CASE(publishing_goes_by_a_plan),
         CASE(publishing_can_be_applied),
-        CASE(history_can_be_read_and_restored),
         CASE(a_key_is_shown_once),
         CASE(a_password_is_never_seen_again),
         CASE(guessing_has_to_wait),
