@@ -110,20 +110,12 @@ struct applied {
 };
 
 static int
-compare_ids(enum kind a, const char *a_id, enum kind b, const char *b_id)
-{
-    int order = a == b ? 0 : strcmp(schema_kind(a)->name, schema_kind(b)->name);
-
-    return order != 0 ? order : strcmp(a_id, b_id);
-}
-
-static int
 compare_entries(const void *a, const void *b)
 {
     const struct draft_entry *const *x = a;
     const struct draft_entry *const *y = b;
 
-    return compare_ids((*x)->kind, (*x)->id, (*y)->kind, (*y)->id);
+    return draft_compare((*x)->kind, (*x)->id, (*y)->kind, (*y)->id);
 }
 
 static int
@@ -132,7 +124,7 @@ compare_row(const void *key, const void *item)
     const struct draft_row *row = key;
     const struct draft_entry *const *entry = item;
 
-    return compare_ids(row->kind, row->id, (*entry)->kind, (*entry)->id);
+    return draft_compare(row->kind, row->id, (*entry)->kind, (*entry)->id);
 }
 
 static struct applied

@@ -15,12 +15,17 @@ draft_plan_fini(struct draft_plan *plan)
 }
 
 int
+draft_compare(enum kind a, const char *a_id, enum kind b, const char *b_id)
+{
+    int order = a == b ? 0 : strcmp(schema_kind(a)->name, schema_kind(b)->name);
+
+    return order != 0 ? order : strcmp(a_id, b_id);
+}
+
+int
 draft_row_compare(const struct draft_row *a, const struct draft_row *b)
 {
-    int order =
-        a->kind == b->kind ? 0 : strcmp(schema_kind(a->kind)->name, schema_kind(b->kind)->name);
-
-    return order != 0 ? order : strcmp(a->id, b->id);
+    return draft_compare(a->kind, a->id, b->kind, b->id);
 }
 
 static int

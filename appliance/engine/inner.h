@@ -111,6 +111,8 @@ void draft_plan_make(
     const struct actor *who, struct draft_plan *plan);
 /* One transaction in the database, then en->live. Publishes the view. */
 MUST_USE err_t draft_write(struct engine *en, const struct draft_plan *plan, struct error *e);
+/* The order of rows. */
+int draft_compare(enum kind a, const char *a_id, enum kind b, const char *b_id);
 int draft_row_compare(const struct draft_row *a, const struct draft_row *b);
 /* Drops rows whose object equals the head's. */
 void draft_settle(struct engine *en);
