@@ -91,7 +91,7 @@ MUST_USE err_t store_commits(
 /* spec: "42", "42@1a2b3c4d", a full commit id. ERR_CONFLICT lists those of a bare rev. */
 MUST_USE err_t
 store_commit_find(struct store *s, const char *spec, struct commit *ret, struct error *e);
-/* ERR_NOT_FOUND when its bodies are no longer kept: docs/decisions/0011 says which are. */
+/* ERR_NOT_FOUND when its bodies are no longer kept: docs/decisions/0012 says which are. */
 MUST_USE err_t store_commit_content(
     struct store *s, const struct hash *id, struct snapshot **ret, struct error *e);
 
