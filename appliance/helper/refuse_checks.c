@@ -321,11 +321,24 @@ check_file_action(const struct refuse_line *l, const char *action, struct error 
     return ERR_OK;
 }
 
+/* An answer of our own: its file is sent as it is, but that of "lf-file" is evaluated. */
+static err_t
+check_answer(const struct refuse_line *l, struct error *e)
+{
+    static const char *const files[] = {"errorfile", "file", NULL};
+
+    for (size_t i = 1; i < l->count; i++) {
+        if (strcmp(l->words[i], "lf-file") == 0) {
+            return refuse_word(l->words[i], "evaluates what is in a file", e);
+        }
+    }
+    return check_files_after(l, 1, files, e);
+}
+
 /* http-request ACTION, tcp-request CONTENT ACTION, http-error. */
 err_t
 refuse_check_rule(const struct refuse_line *l, struct error *e)
 {
-    static const char *const files[] = {"errorfile", "file", "lf-file", NULL};
     static const char *const answers[] = {"deny", "return", "tarpit", NULL};
     bool answered = strcmp(l->words[0], "http-error") == 0 || is_in(word_at(l, 1), answers);
     size_t last = strncmp(l->words[0], "http-", 5) == 0 ? 1 : 2;
@@ -344,7 +357,7 @@ refuse_check_rule(const struct refuse_line *l, struct error *e)
             return refuse_word(l->words[i], "runs code", e);
         }
     }
-    return answered ? check_files_after(l, 1, files, e) : ERR_OK;
+    return answered ? check_answer(l, e) : ERR_OK;
 }
 
 static bool

@@ -204,7 +204,7 @@ static const struct hostile hostile[] = {
     {"defaults", "errorfile 503", "no file of this generation"},
     {"http-errors e", "errorfile 503 /etc/passwd", "no file of this generation"},
     {"frontend f", "http-request return status 200 file /etc/x", "no file"},
-    {"frontend f", "http-request return status 200 lf-file /etc/x", "no file"},
+    {"frontend f", "http-request return status 200 lf-file /etc/x", "evaluates"},
     {"frontend f", "http-request deny errorfile /etc/x", "no file"},
     {"frontend f", "http-error status 503 file /etc/x", "no file"},
     {"frontend f", "acl a path -f /etc/passwd", "no file of this generation"},
