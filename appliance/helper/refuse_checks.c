@@ -97,15 +97,18 @@ check_address(const char *word, size_t bytes, struct error *e)
 }
 
 static bool
-is_own_socket(const struct refuse_line *l, const char *word, const char *name)
+is_own_file(const struct refuse_line *l, const char *word, const char *name)
 {
     size_t dir = strlen(l->in->run_dir);
 
-    if (strncmp(word, "unix@", 5) == 0) {
-        word += 5;
-    }
     return strncmp(word, l->in->run_dir, dir) == 0 && word[dir] == '/' &&
            strcmp(word + dir + 1, name) == 0;
+}
+
+static bool
+is_own_socket(const struct refuse_line *l, const char *word, const char *name)
+{
+    return is_own_file(l, strncmp(word, "unix@", 5) == 0 ? word + 5 : word, name);
 }
 
 err_t
@@ -252,7 +255,7 @@ refuse_check_log(const struct refuse_line *l, struct error *e)
 err_t
 refuse_check_state_file(const struct refuse_line *l, struct error *e)
 {
-    return is_own_socket(l, word_at(l, 1), SERVER_STATE_FILE)
+    return is_own_file(l, word_at(l, 1), SERVER_STATE_FILE)
                ? ERR_OK
                : refuse_word(word_at(l, 1), "is not where server states are kept", e);
 }
@@ -297,11 +300,12 @@ refuse_check_stats(const struct refuse_line *l, struct error *e)
     return ERR_OK;
 }
 
-/* "add-acl(FILE) ..." and its like: files that rules change at run time. */
+/* "add-acl(FILE) ..." and its like: files that rules change at run time. HAProxy knows them by
+ * their first letters and takes what stands behind one more for the name. */
 static err_t
 check_file_action(const struct refuse_line *l, const char *action, struct error *e)
 {
-    static const char *const actions[] = {"add-acl(", "del-acl(", "set-map(", "del-map("};
+    static const char *const actions[] = {"add-acl", "del-acl", "set-map", "del-map"};
     char name[NAME_BYTES];
 
     for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
@@ -311,11 +315,11 @@ check_file_action(const struct refuse_line *l, const char *action, struct error 
         if (strncmp(action, actions[i], n) != 0) {
             continue;
         }
-        if (action[len - 1] != ')' || len - n > sizeof name) {
+        if (action[n] != '(' || action[len - 1] != ')' || len - n - 1 > sizeof name) {
             return refuse_word(action, "names no file of this generation", e);
         }
-        memcpy(name, action + n, len - n - 1);
-        name[len - n - 1] = '\0';
+        memcpy(name, action + n + 1, len - n - 2);
+        name[len - n - 2] = '\0';
         return check_file(l, name, e);
     }
     return ERR_OK;
@@ -414,26 +418,52 @@ check_expressions(const struct refuse_line *l, const char *word, struct error *e
     return ERR_OK;
 }
 
-/* A text that HAProxy evaluates only behind "%[" or "%{"; a regular expression, never. */
+/* Where a user's text may stand, which only looks like an expression. */
+static const struct text_place {
+    const char *keyword, *action;
+    size_t at;
+    bool regex; /* never evaluated; else a format, which is evaluated behind a "%" */
+} text_places[] = {
+    {"http-after-response", "add-header", 3, false},
+    {"http-after-response", "set-header", 3, false},
+    {"http-request", "add-header", 3, false},
+    {"http-request", "redirect", 3, false},
+    {"http-request", "replace-path", 2, true},
+    {"http-request", "replace-path", 3, false},
+    {"http-request", "set-header", 3, false},
+    {"http-request", "set-path", 2, false},
+};
+
+static const struct text_place *
+text_place_of(const struct refuse_line *l, size_t i)
+{
+    for (size_t n = 0; n < ARRAY_LEN(text_places); n++) {
+        const struct text_place *p = &text_places[n];
+
+        if (p->at == i && strcmp(p->keyword, l->words[0]) == 0 &&
+            strcmp(p->action, word_at(l, 1)) == 0) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
 static bool
 is_text(const struct refuse_line *l, size_t i)
 {
-    static const char *const third[] = {
-        "add-header", "redirect", "replace-path", "set-header", NULL,
-    };
+    const struct text_place *place = text_place_of(l, i);
     const char *word = l->words[i];
-    const char *action = word_at(l, 1);
-    bool text =
-        strncmp(l->words[0], "http-", 5) == 0 &&
-        ((i == 3 && is_in(action, third)) || (i == 2 && strcmp(action, "set-path") == 0));
 
-    while (text && (word = strchr(word, '%')) != NULL) {
+    if (place == NULL || place->regex) {
+        return place != NULL;
+    }
+    while ((word = strchr(word, '%')) != NULL) {
         if (word[1] != '%') {
             return false;
         }
         word += 2;
     }
-    return text || (i == 2 && strcmp(action, "replace-path") == 0);
+    return true;
 }
 
 /* Patterns "-f FILE" of a test whose first flag may stand at i, up to its end. */
