@@ -100,6 +100,11 @@ static const struct row evaluated[] = {
     {"frontend f", "http-request set-map[/x) a b", "no file"},
     {"frontend f", "http-request add-acl /x", "no file"},
     {"global", "server-state-file unix@/run/lockstep/server-state", "server states"},
+    /* Rules in another line's clothes. */
+    {"frontend f", "stats http-request return content-type a/b file /x", "not allowed here"},
+    {"frontend f", "stats http-request lua.x", "not allowed here"},
+    {"listen l", "stats http-request deny lf-file /x if a", "not allowed here"},
+    {"defaults", "stats enable", "not allowed here"},
     /* What is only sent. */
     {"frontend f", "http-request return content-type a/b file body/a.txt", NULL},
     {"defaults", "http-error status 503 errorfile body/a.txt", NULL},
