@@ -70,7 +70,8 @@ check_files_after(
 }
 
 /* "@" stands between a family and an address; without a family a "/" begins the path of a
- * socket. */
+ * socket. HAProxy replaces "$" and a name here, in whatever quotes: some of the variables are
+ * its own and hold what the configuration says. */
 static err_t
 check_address(const char *word, size_t bytes, struct error *e)
 {
@@ -86,6 +87,9 @@ check_address(const char *word, size_t bytes, struct error *e)
     }
     memcpy(address, word, bytes);
     address[bytes] = '\0';
+    if (strchr(address, '$') != NULL) {
+        return refuse_word(word, "holds an environment variable", e);
+    }
     while ((at = strchr(family, '@')) != NULL) {
         *at = '\0';
         if (!is_in(family, families)) {
@@ -143,7 +147,8 @@ refuse_check_bind(const struct refuse_line *l, struct error *e)
 static err_t
 check_addresses_after(const struct refuse_line *l, size_t first, struct error *e)
 {
-    static const char *const keywords[] = {"addr", "agent-addr", "socks4", NULL};
+    static const char *const keywords[] = {"addr",   "agent-addr", "socks4",
+                                           "source", "usesrc",     NULL};
 
     for (size_t i = first; i + 1 < l->count; i++) {
         if (is_in(l->words[i], keywords)) {
