@@ -27,6 +27,9 @@ refuse_word(const char *word, const char *reason, struct error *e)
 static err_t
 check_file(const struct refuse_line *l, const char *name, struct error *e)
 {
+    if (!l->rooted) {
+        return refuse_word(name, "is no file of this generation before default-path", e);
+    }
     return staged_has(l->in->files, name)
                ? ERR_OK
                : refuse_word(name, "is no file of this generation", e);

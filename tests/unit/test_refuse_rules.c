@@ -126,7 +126,9 @@ check(const struct row *table, size_t count)
         err_t code;
 
         buf_init(&text, 1 << 16);
-        buf_printf(&text, "%s\n    %s\n", table[i].section, table[i].line);
+        buf_printf(
+            &text, "global\n    default-path config\n%s\n    %s\n", table[i].section,
+            table[i].line);
         code = refuse_config(&r, text.data, text.len, &e);
         if ((code == ERR_OK) != (table[i].told == NULL) ||
             (table[i].told != NULL && strstr(e.msg, table[i].told) == NULL)) {
