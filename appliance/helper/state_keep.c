@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "helper/state_file.h"
+#include "helper/state_keep.h"
 
 #include <string.h>
 
@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/probe.h"
 #include "haproxy/admin.h"
+#include "haproxy/state_file.h"
 #include "helper/state_filter.h"
 
 /* Whether no file was changed by the admin socket since the worker was started. */
@@ -41,7 +42,7 @@ read_state(const struct helper_context *c, struct span config, struct buf *out, 
 }
 
 void
-state_file_write(const struct helper_context *c, const char *config, size_t bytes)
+state_keep(const struct helper_context *c, const char *config, size_t bytes)
 {
     CLEANUP(buf_fini) struct buf text;
     struct error e;
@@ -54,26 +55,6 @@ state_file_write(const struct helper_context *c, const char *config, size_t byte
     }
     if (code != ERR_OK) {
         log_warning("servers start without their state: %s", e.msg);
-        state_file_clear(c);
-    }
-}
-
-void
-state_file_clear(const struct helper_context *c)
-{
-    static const char nothing[] = SERVER_STATE_EMPTY;
-    struct error e;
-
-    if (file_write_at(c->run_fd, SERVER_STATE_FILE, nothing, sizeof nothing - 1, 0600, &e) !=
-        ERR_OK) {
-        log_warning("cannot empty the file of server states: %s", e.msg);
-    }
-}
-
-void
-state_file_require(const struct helper_context *c)
-{
-    if (!file_exists_at(c->run_fd, SERVER_STATE_FILE)) {
-        state_file_clear(c);
+        state_file_clear(c->run_fd);
     }
 }
