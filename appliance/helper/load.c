@@ -29,6 +29,7 @@
 /* One reload or restart and its outcome. */
 struct load {
     struct helper_context *c;
+    const struct renames *renames; /* since the configuration that runs */
     int64_t end_ms;
     struct buf config; /* haproxy.cfg of "current" */
     char description[sizeof((struct haproxy_info *)0)->description]; /* of it */
@@ -213,7 +214,7 @@ reload_running(struct load *l, struct error *e)
     /* A reload that a helper before us left under way counts for ours, but it read the files
      * of its own time: once more then. */
     for (int tries = 0; tries < 2; tries++) {
-        state_keep(c, buf_str(&l->config), l->config.len);
+        state_keep(c, (struct span){buf_str(&l->config), l->config.len}, l->renames);
         code = master_reload(
             c->master_path, c->admin_path, left_ms(l, c->tunables.reload_ms), &loaded, &st, e);
         if (code != ERR_OK || !loaded || !runs_other_files(l)) {
@@ -321,11 +322,15 @@ tell(const struct load *l, json_t *answer, struct error *e)
 err_t
 verb_reload(struct helper_context *c, const json_t *request, json_t *answer, struct error *e)
 {
-    CLEANUP(load_cleanup) struct load l;
-    err_t code = load_begin(&l, c, e);
+    CLEANUP(renames_fini) struct renames renames;
+    CLEANUP(load_cleanup) struct load l = {.c = c};
+    err_t code = renames_read(request, &renames, e);
 
-    (void)request;
     if (code == ERR_OK) {
+        code = load_begin(&l, c, e);
+    }
+    if (code == ERR_OK) {
+        l.renames = &renames;
         code = reload(&l, e);
     }
     return code == ERR_OK ? tell(&l, answer, e) : code;

@@ -25,7 +25,9 @@ is_as_started(const struct helper_context *c)
 }
 
 static err_t
-read_state(const struct helper_context *c, struct span config, struct buf *out, struct error *e)
+read_state(
+    const struct helper_context *c, struct span config, const struct renames *renames,
+    struct buf *out, struct error *e)
 {
     static const char command[] = "show servers state\n";
     CLEANUP(buf_fini) struct buf shown;
@@ -38,18 +40,18 @@ read_state(const struct helper_context *c, struct span config, struct buf *out, 
         return code;
     }
     return state_filter(
-        (struct span){buf_str(&shown), shown.len}, config, is_as_started(c), out, e);
+        (struct span){buf_str(&shown), shown.len}, config, renames, is_as_started(c), out, e);
 }
 
 void
-state_keep(const struct helper_context *c, const char *config, size_t bytes)
+state_keep(const struct helper_context *c, struct span config, const struct renames *renames)
 {
     CLEANUP(buf_fini) struct buf text;
     struct error e;
     err_t code;
 
     buf_init(&text, STATE_MAX_BYTES);
-    code = read_state(c, (struct span){config, bytes}, &text, &e);
+    code = read_state(c, config, renames, &text, &e);
     if (code == ERR_OK) {
         code = file_write_at(c->run_fd, SERVER_STATE_FILE, text.data, text.len, 0600, &e);
     }

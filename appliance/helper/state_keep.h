@@ -5,10 +5,12 @@
 #define LOCKSTEP_HELPER_STATE_KEEP_H
 
 #include "helper/context.h"
+#include "helper/renames.h"
 
 /* Writes what the running worker says into haproxy/state_file.h's file, for a worker of this
  * haproxy.cfg. A failure is logged, and no state is handed over then: no reason not to
  * reload. */
-void state_keep(const struct helper_context *c, const char *config, size_t bytes);
+void
+state_keep(const struct helper_context *c, struct span config, const struct renames *renames);
 
 #endif

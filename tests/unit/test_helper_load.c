@@ -286,6 +286,20 @@ states_are_left_only_to_a_reload_that_may_go_on(void **state)
     has_no_states(n);
 }
 
+static void
+states_are_handed_over_under_new_names(void **state)
+{
+    struct node *n = *state;
+
+    n->states = "1\n3 a 1 t 10.0.0.9 0 0 1 1 9 8 2 0 6 0 0 0 - 99 - 0 0 - - 0\n\n";
+    helper_lab_ok(
+        &n->lab, "{'verb': 'reload', 'backends': [{'from': 'a', 'to': 'b'}], 'servers': "
+                 "[{'from': 't', 'to': 's'}, {'from': 'x', 'to': 'y'}]}");
+    assert_string_equal(n->states_seen, KEPT);
+    helper_lab_ok(&n->lab, "{'verb': 'reload', 'backends': [{'from': 'a', 'to': 'b'}]}");
+    assert_string_equal(n->states_seen, "1\n");
+}
+
 /* As when the run directory is full: neither file can be written or removed. */
 static void
 hints_that_cannot_be_written_stop_no_reload(void **state)
@@ -519,6 +533,7 @@ main(int argc, char **argv)
         LOAD_TEST(a_running_haproxy_is_reloaded_within_the_window),
         LOAD_TEST(the_new_worker_gets_the_states_of_servers_and_nobody_after_it),
         LOAD_TEST(states_are_left_only_to_a_reload_that_may_go_on),
+        LOAD_TEST(states_are_handed_over_under_new_names),
         LOAD_TEST(hints_that_cannot_be_written_stop_no_reload),
         LOAD_TEST(states_that_cannot_be_read_stop_no_reload),
         LOAD_TEST(a_failed_reload_tells_what_haproxy_said),
