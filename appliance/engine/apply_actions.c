@@ -376,7 +376,7 @@ act_back(struct apply *a, struct error *e)
 static enum apply_event
 act_back_load(struct apply *a, struct error *e)
 {
-    err_t code = a->switched ? apply_reload(a, NULL, e) : ERR_OK;
+    err_t code = a->switched ? apply_reload(a, a->former, NULL, e) : ERR_OK;
 
     if (a->switched && code == ERR_OK) {
         operator_put(a->en, a->view->now.shared);

@@ -61,10 +61,11 @@ MUST_USE err_t apply_check_confirm(
     struct error *e);
 /* What people see of the present step. */
 void apply_detail(struct apply *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* HAProxy is to run what is installed: the least disruptive way; by a reload. problems NULL:
- * what HAProxy says is not kept. */
+/* HAProxy is to run what is installed: the least disruptive way; by a reload of generation
+ * number. problems NULL: what HAProxy says is not kept. */
 MUST_USE err_t apply_load(struct apply *a, struct error *e);
-MUST_USE err_t apply_reload(struct apply *a, struct problems *problems, struct error *e);
+MUST_USE err_t
+apply_reload(struct apply *a, int64_t number, struct problems *problems, struct error *e);
 /* The commit, on the engine thread. */
 MUST_USE err_t apply_commit(struct apply *a, struct error *e);
 MUST_USE err_t

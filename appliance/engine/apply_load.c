@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/crashpoint.h"
 #include "base/log.h"
-#include "engine/apply_job.h"
+#include "engine/renames.h"
 #include "haproxy/admin.h"
 #include "haproxy/runtime.h"
 #include "render/diag.h"
@@ -20,13 +20,16 @@
 /* ---- by a reload ---- */
 
 err_t
-apply_reload(struct apply *a, struct problems *p, struct error *e)
+apply_reload(struct apply *a, int64_t number, struct problems *p, struct error *e)
 {
     CLEANUP(arena_cleanup) struct arena *arena = arena_new(ANSWER_BYTES);
+    struct helper_renames renames;
     struct helper_load load;
     size_t errors = p != NULL ? p->errors : 0;
-    err_t code = helper_reload(&a->en->helper, arena, &load, e);
+    err_t code;
 
+    renames_find(a, number, arena, &renames);
+    code = helper_reload(&a->en->helper, &renames, arena, &load, e);
     if (code != ERR_OK || load.loaded) {
         return code;
     }
@@ -162,5 +165,5 @@ apply_load(struct apply *a, struct error *e)
             a, "reload: %.250s; %zu workers of before still have sessions", why,
             a->old_workers);
     }
-    return apply_reload(a, a->problems, e);
+    return apply_reload(a, a->number, a->problems, e);
 }

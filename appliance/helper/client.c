@@ -262,14 +262,15 @@ helper_settle(const struct helper *h, int64_t generation, struct error *e)
     return call_generation(h, "settle", generation, &answer, e);
 }
 
+/* Takes the request. */
 static err_t
 call_load(
-    const struct helper *h, const char *verb, struct arena *a, struct helper_load *ret,
+    const struct helper *h, json_t *request, struct arena *a, struct helper_load *ret,
     struct error *e)
 {
     json_auto_t *answer = NULL;
     struct helper_load load = {.loaded = false};
-    err_t code = call(h, json_pack("{s:s}", "verb", verb), &answer, e);
+    err_t code = call(h, request, &answer, e);
 
     if (code != ERR_OK) {
         return code;
@@ -288,17 +289,37 @@ call_load(
     return ERR_OK;
 }
 
-err_t
-helper_reload(const struct helper *h, struct arena *a, struct helper_load *ret, struct error *e)
+static json_t *
+renames_json(const struct helper_rename *items, size_t count)
 {
-    return call_load(h, "reload", a, ret, e);
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < count; i++) {
+        ASSERT(
+            json_array_append_new(
+                list, json_pack("{s:s, s:s}", "from", items[i].from, "to", items[i].to)) == 0);
+    }
+    return list;
+}
+
+err_t
+helper_reload(
+    const struct helper *h, const struct helper_renames *renames, struct arena *a,
+    struct helper_load *ret, struct error *e)
+{
+    json_t *request = json_pack(
+        "{s:s, s:o, s:o}", "verb", "reload", "backends",
+        renames_json(renames->backends, renames->backend_count), "servers",
+        renames_json(renames->servers, renames->server_count));
+
+    return call_load(h, request, a, ret, e);
 }
 
 err_t
 helper_restart(
     const struct helper *h, struct arena *a, struct helper_load *ret, struct error *e)
 {
-    return call_load(h, "restart", a, ret, e);
+    return call_load(h, json_pack("{s:s}", "verb", "restart"), a, ret, e);
 }
 
 static err_t

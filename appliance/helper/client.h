@@ -40,6 +40,17 @@ struct helper_load {
     pid_t worker;
 };
 
+struct helper_rename {
+    const char *from, *to;
+};
+
+/* What has another name in the files to be loaded than in those that HAProxy runs. In each list
+ * at most HELPER_RENAMES_MAX (helper/protocol.h). */
+struct helper_renames {
+    const struct helper_rename *backends, *servers;
+    size_t backend_count, server_count;
+};
+
 #define HELPER_OLD_WORKERS_MAX 64
 
 struct helper_status {
@@ -66,7 +77,8 @@ MUST_USE err_t helper_bind_test(
 MUST_USE err_t helper_install(const struct helper *h, int64_t generation, struct error *e);
 MUST_USE err_t helper_settle(const struct helper *h, int64_t generation, struct error *e);
 MUST_USE err_t helper_reload(
-    const struct helper *h, struct arena *a, struct helper_load *ret, struct error *e);
+    const struct helper *h, const struct helper_renames *renames, struct arena *a,
+    struct helper_load *ret, struct error *e);
 MUST_USE err_t helper_restart(
     const struct helper *h, struct arena *a, struct helper_load *ret, struct error *e);
 MUST_USE err_t helper_get_status(

@@ -8,8 +8,9 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/running.h"
+#include "haproxy/state_file.h"
 #include "helper/generation.h"
-#include "helper/state_file.h"
 
 static err_t
 open_dir(const char *path, uid_t owner, int *ret_fd, struct error *e)
@@ -79,10 +80,12 @@ helper_context_open(struct helper_context *c, struct error *e)
     if (code == ERR_OK) {
         code = generation_clear_temporary(c->generation_fd, e);
     }
-    if (code == ERR_OK) {
-        state_file_require(c);
-    } else {
+    if (code != ERR_OK) {
         helper_context_close(c);
+    } else if (!file_exists_at(c->run_fd, SERVER_STATE_FILE)) {
+        /* HAProxy, its checker too, warns where there is no file. What is in one may be for a
+         * reload that goes on. */
+        state_file_clear(c->run_fd);
     }
     return code;
 }

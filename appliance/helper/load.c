@@ -10,12 +10,14 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "haproxy/admin.h"
 #include "haproxy/master.h"
+#include "haproxy/state_file.h"
 #include "helper/generation.h"
 #include "helper/service.h"
 #include "helper/staged.h"
-#include "helper/state_file.h"
+#include "helper/state_keep.h"
 #include "helper/verbs.h"
 #include "helper/words.h"
 
@@ -27,6 +29,7 @@
 /* One reload or restart and its outcome. */
 struct load {
     struct helper_context *c;
+    const struct renames *renames; /* since the configuration that runs */
     int64_t end_ms;
     struct buf config; /* haproxy.cfg of "current" */
     char description[sizeof((struct haproxy_info *)0)->description]; /* of it */
@@ -159,18 +162,33 @@ verify(struct load *l)
     }
 }
 
-/* For the prober, whose deadlines are too short for a reload. */
-static err_t
-window_open(const struct helper_context *c, struct error *e)
+/* For the prober, whose deadlines are too short for a reload. Only a hint: nothing that is
+ * wrong with it is a reason not to reload, least of all on the way back. */
+static void
+window_open(const struct helper_context *c)
 {
     struct timespec now;
+    struct error e;
     char text[32];
 
     ASSERT(clock_gettime(CLOCK_MONOTONIC, &now) == 0);
     (void)snprintf(
         text, sizeof text, "%" PRId64 "\n",
         (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + c->tunables.reload_window_ms);
-    return file_write_at(c->run_fd, WINDOW_NAME, text, strlen(text), 0644, e);
+    if (file_write_at(c->run_fd, WINDOW_NAME, text, strlen(text), 0644, &e) != ERR_OK) {
+        log_warning("probers are not told of the reload: %s", e.msg);
+    }
+}
+
+static void
+window_close(const struct helper_context *c)
+{
+    struct error e;
+
+    if (unlinkat(c->run_fd, WINDOW_NAME, 0) != 0 && errno != ENOENT) {
+        (void)error_errno(&e, ERR_IO, errno, "cannot remove %s", WINDOW_NAME);
+        log_warning("%s", e.msg);
+    }
 }
 
 static bool
@@ -190,24 +208,23 @@ reload_running(struct load *l, struct error *e)
     struct helper_context *c = l->c;
     struct master_state st;
     bool loaded = false;
-    err_t code = window_open(c, e);
+    err_t code = ERR_OK;
 
-    if (code != ERR_OK) {
-        return code;
-    }
+    window_open(c);
     /* A reload that a helper before us left under way counts for ours, but it read the files
      * of its own time: once more then. */
     for (int tries = 0; tries < 2; tries++) {
-        state_file_write(c, buf_str(&l->config), l->config.len);
+        state_keep(c, (struct span){buf_str(&l->config), l->config.len}, l->renames);
         code = master_reload(
             c->master_path, c->admin_path, left_ms(l, c->tunables.reload_ms), &loaded, &st, e);
         if (code != ERR_OK || !loaded || !runs_other_files(l)) {
             break;
         }
     }
-    if (code == ERR_OK) {
-        /* A reload that is not ours must not find what was true now. */
-        state_file_clear(c);
+    if (code != ERR_TIMEOUT) {
+        /* A reload that is not ours must not find what was true now. One that goes on may
+         * still read it: "status" sees its end. */
+        state_file_clear(c->run_fd);
     }
     if (code == ERR_OK && loaded) {
         verify(l);
@@ -217,9 +234,7 @@ reload_running(struct load *l, struct error *e)
         fail(l, e->msg);
         code = ERR_OK;
     }
-    if (unlinkat(c->run_fd, WINDOW_NAME, 0) != 0 && errno != ENOENT && code == ERR_OK) {
-        code = error_errno(e, ERR_IO, errno, "cannot remove %s", WINDOW_NAME);
-    }
+    window_close(c);
     return code;
 }
 
@@ -307,11 +322,15 @@ tell(const struct load *l, json_t *answer, struct error *e)
 err_t
 verb_reload(struct helper_context *c, const json_t *request, json_t *answer, struct error *e)
 {
-    CLEANUP(load_cleanup) struct load l;
-    err_t code = load_begin(&l, c, e);
+    CLEANUP(renames_fini) struct renames renames;
+    CLEANUP(load_cleanup) struct load l = {.c = c};
+    err_t code = renames_read(request, &renames, e);
 
-    (void)request;
     if (code == ERR_OK) {
+        code = load_begin(&l, c, e);
+    }
+    if (code == ERR_OK) {
+        l.renames = &renames;
         code = reload(&l, e);
     }
     return code == ERR_OK ? tell(&l, answer, e) : code;

@@ -11,8 +11,10 @@
  *     [{"address", "port", "reason", "holder"}]}; a port that our own HAProxy holds is free
  * {"verb": "install", "generation": N} switches <state_dir>/generation/current
  * {"verb": "settle", "generation": N}  switches <state_dir>/generation/good, prunes old ones
- * {"verb": "reload"} -> {"ok": true, "loaded": bool, "output", "worker": pid}; writes and
- *     removes the reload window
+ * {"verb": "reload", "backends": [{"from", "to"}], "servers": [{"from", "to"}]} -> {"ok":
+ *     true, "loaded": bool, "output", "worker": pid}; writes and removes the reload window. The
+ *     lists (absent: empty) say what has another name in the configuration that runs: its
+ *     state is handed over under the new one
  * {"verb": "restart"} -> the same
  * {"verb": "status"} -> {"ok": true, "state": "running"|"stopped"|"failed", "master": pid,
  *     "worker": pid, "reloads", "failed_reloads", "old_workers": [{"pid", "age_s"}],
@@ -23,6 +25,7 @@
 
 #define HELPER_REQUEST_MAX_BYTES ((size_t)1 << 20)
 #define HELPER_ANSWER_MAX_BYTES  ((size_t)1 << 20)
+#define HELPER_RENAMES_MAX       2048 /* in each list; so they fit into a request */
 #define HELPER_OUTPUT_MAX_BYTES  ((size_t)256 << 10) /* of haproxy -c */
 
 #endif

@@ -42,6 +42,7 @@ refuse_config(const struct refuse *r, const char *text, size_t bytes, struct err
     CLEANUP(words_fini) struct words words;
     struct span rest = {text, bytes};
     const struct refuse_section *section = NULL;
+    bool rooted = false;
     struct span line;
     struct error reason = {.code = ERR_OK};
     size_t number = 0;
@@ -53,9 +54,10 @@ refuse_config(const struct refuse *r, const char *text, size_t bytes, struct err
         code = words_parse(&words, line, &reason);
         if (code == ERR_OK && words.count > 0) {
             size_t skip = words.count > 1 && is_modifier(words.at[0]) ? 1 : 0;
-            struct refuse_line l = {r, words.at + skip, words.count - skip};
+            struct refuse_line l = {r, words.at + skip, words.count - skip, rooted};
 
             code = check_line(&l, &section, &reason);
+            rooted = rooted || strcmp(l.words[0], "default-path") == 0;
         }
     }
     if (code != ERR_OK) {

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a staged configuration must not hold, whoever wrote it: HAProxy's master reads it as
- * root. In each section only listed keywords are allowed, none of which runs a program,
- * loads code or leaves the process's confinement; what names a file must name a file of the
- * same generation; what names a socket must be an internet address or one of our own
- * sockets. Text that is only data (a header value, a path to match) may hold anything. */
+ * root. In each section only listed keywords are allowed, none of which runs a program, loads
+ * code, leaves the process's confinement or evaluates what is in another file. What names a
+ * file, be it by an expression, must name one of the same generation, behind "default-path
+ * config", which makes it that; what names a socket must be an internet address, without
+ * environment variables, or one of our own sockets. Users' texts (a header's value, a path to
+ * match) may look like anything: they stand at known places of known lines, and are data there
+ * as far as no "%" begins an expression. */
 #ifndef LOCKSTEP_HELPER_REFUSE_H
 #define LOCKSTEP_HELPER_REFUSE_H
 

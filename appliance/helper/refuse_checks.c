@@ -27,6 +27,9 @@ refuse_word(const char *word, const char *reason, struct error *e)
 static err_t
 check_file(const struct refuse_line *l, const char *name, struct error *e)
 {
+    if (!l->rooted) {
+        return refuse_word(name, "is no file of this generation before default-path", e);
+    }
     return staged_has(l->in->files, name)
                ? ERR_OK
                : refuse_word(name, "is no file of this generation", e);
@@ -70,7 +73,8 @@ check_files_after(
 }
 
 /* "@" stands between a family and an address; without a family a "/" begins the path of a
- * socket. */
+ * socket. HAProxy replaces "$" and a name here, in whatever quotes: some of the variables are
+ * its own and hold what the configuration says. */
 static err_t
 check_address(const char *word, size_t bytes, struct error *e)
 {
@@ -86,6 +90,9 @@ check_address(const char *word, size_t bytes, struct error *e)
     }
     memcpy(address, word, bytes);
     address[bytes] = '\0';
+    if (strchr(address, '$') != NULL) {
+        return refuse_word(word, "holds an environment variable", e);
+    }
     while ((at = strchr(family, '@')) != NULL) {
         *at = '\0';
         if (!is_in(family, families)) {
@@ -97,15 +104,18 @@ check_address(const char *word, size_t bytes, struct error *e)
 }
 
 static bool
-is_own_socket(const struct refuse_line *l, const char *word, const char *name)
+is_own_file(const struct refuse_line *l, const char *word, const char *name)
 {
     size_t dir = strlen(l->in->run_dir);
 
-    if (strncmp(word, "unix@", 5) == 0) {
-        word += 5;
-    }
     return strncmp(word, l->in->run_dir, dir) == 0 && word[dir] == '/' &&
            strcmp(word + dir + 1, name) == 0;
+}
+
+static bool
+is_own_socket(const struct refuse_line *l, const char *word, const char *name)
+{
+    return is_own_file(l, strncmp(word, "unix@", 5) == 0 ? word + 5 : word, name);
 }
 
 err_t
@@ -140,7 +150,8 @@ refuse_check_bind(const struct refuse_line *l, struct error *e)
 static err_t
 check_addresses_after(const struct refuse_line *l, size_t first, struct error *e)
 {
-    static const char *const keywords[] = {"addr", "agent-addr", "socks4", NULL};
+    static const char *const keywords[] = {"addr",   "agent-addr", "socks4",
+                                           "source", "usesrc",     NULL};
 
     for (size_t i = first; i + 1 < l->count; i++) {
         if (is_in(l->words[i], keywords)) {
@@ -252,7 +263,7 @@ refuse_check_log(const struct refuse_line *l, struct error *e)
 err_t
 refuse_check_state_file(const struct refuse_line *l, struct error *e)
 {
-    return is_own_socket(l, word_at(l, 1), SERVER_STATE_FILE)
+    return is_own_file(l, word_at(l, 1), SERVER_STATE_FILE)
                ? ERR_OK
                : refuse_word(word_at(l, 1), "is not where server states are kept", e);
 }
@@ -297,11 +308,12 @@ refuse_check_stats(const struct refuse_line *l, struct error *e)
     return ERR_OK;
 }
 
-/* "add-acl(FILE) ..." and its like: files that rules change at run time. */
+/* "add-acl(FILE) ..." and its like: files that rules change at run time. HAProxy knows them by
+ * their first letters and takes what stands behind one more for the name. */
 static err_t
 check_file_action(const struct refuse_line *l, const char *action, struct error *e)
 {
-    static const char *const actions[] = {"add-acl(", "del-acl(", "set-map(", "del-map("};
+    static const char *const actions[] = {"add-acl", "del-acl", "set-map", "del-map"};
     char name[NAME_BYTES];
 
     for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
@@ -311,21 +323,34 @@ check_file_action(const struct refuse_line *l, const char *action, struct error 
         if (strncmp(action, actions[i], n) != 0) {
             continue;
         }
-        if (action[len - 1] != ')' || len - n > sizeof name) {
+        if (action[n] != '(' || action[len - 1] != ')' || len - n - 1 > sizeof name) {
             return refuse_word(action, "names no file of this generation", e);
         }
-        memcpy(name, action + n, len - n - 1);
-        name[len - n - 1] = '\0';
+        memcpy(name, action + n + 1, len - n - 2);
+        name[len - n - 2] = '\0';
         return check_file(l, name, e);
     }
     return ERR_OK;
+}
+
+/* An answer of our own: its file is sent as it is, but that of "lf-file" is evaluated. */
+static err_t
+check_answer(const struct refuse_line *l, struct error *e)
+{
+    static const char *const files[] = {"errorfile", "file", NULL};
+
+    for (size_t i = 1; i < l->count; i++) {
+        if (strcmp(l->words[i], "lf-file") == 0) {
+            return refuse_word(l->words[i], "evaluates what is in a file", e);
+        }
+    }
+    return check_files_after(l, 1, files, e);
 }
 
 /* http-request ACTION, tcp-request CONTENT ACTION, http-error. */
 err_t
 refuse_check_rule(const struct refuse_line *l, struct error *e)
 {
-    static const char *const files[] = {"errorfile", "file", "lf-file", NULL};
     static const char *const answers[] = {"deny", "return", "tarpit", NULL};
     bool answered = strcmp(l->words[0], "http-error") == 0 || is_in(word_at(l, 1), answers);
     size_t last = strncmp(l->words[0], "http-", 5) == 0 ? 1 : 2;
@@ -344,7 +369,7 @@ refuse_check_rule(const struct refuse_line *l, struct error *e)
             return refuse_word(l->words[i], "runs code", e);
         }
     }
-    return answered ? check_files_after(l, 1, files, e) : ERR_OK;
+    return answered ? check_answer(l, e) : ERR_OK;
 }
 
 static bool
@@ -401,26 +426,52 @@ check_expressions(const struct refuse_line *l, const char *word, struct error *e
     return ERR_OK;
 }
 
-/* A text that HAProxy evaluates only behind "%[" or "%{"; a regular expression, never. */
+/* Where a user's text may stand, which only looks like an expression. */
+static const struct text_place {
+    const char *keyword, *action;
+    size_t at;
+    bool regex; /* never evaluated; else a format, which is evaluated behind a "%" */
+} text_places[] = {
+    {"http-after-response", "add-header", 3, false},
+    {"http-after-response", "set-header", 3, false},
+    {"http-request", "add-header", 3, false},
+    {"http-request", "redirect", 3, false},
+    {"http-request", "replace-path", 2, true},
+    {"http-request", "replace-path", 3, false},
+    {"http-request", "set-header", 3, false},
+    {"http-request", "set-path", 2, false},
+};
+
+static const struct text_place *
+text_place_of(const struct refuse_line *l, size_t i)
+{
+    for (size_t n = 0; n < ARRAY_LEN(text_places); n++) {
+        const struct text_place *p = &text_places[n];
+
+        if (p->at == i && strcmp(p->keyword, l->words[0]) == 0 &&
+            strcmp(p->action, word_at(l, 1)) == 0) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
 static bool
 is_text(const struct refuse_line *l, size_t i)
 {
-    static const char *const third[] = {
-        "add-header", "redirect", "replace-path", "set-header", NULL,
-    };
+    const struct text_place *place = text_place_of(l, i);
     const char *word = l->words[i];
-    const char *action = word_at(l, 1);
-    bool text =
-        strncmp(l->words[0], "http-", 5) == 0 &&
-        ((i == 3 && is_in(action, third)) || (i == 2 && strcmp(action, "set-path") == 0));
 
-    while (text && (word = strchr(word, '%')) != NULL) {
+    if (place == NULL || place->regex) {
+        return place != NULL;
+    }
+    while ((word = strchr(word, '%')) != NULL) {
         if (word[1] != '%') {
             return false;
         }
         word += 2;
     }
-    return text || (i == 2 && strcmp(action, "replace-path") == 0);
+    return true;
 }
 
 /* Patterns "-f FILE" of a test whose first flag may stand at i, up to its end. */

@@ -191,7 +191,6 @@ static const char *const proxy_words[] = {
     "srvtcpka-cnt",
     "srvtcpka-idle",
     "srvtcpka-intvl",
-    "stats",
     "stick",
     "stick-table",
     "tcp-check",

@@ -12,6 +12,7 @@ struct refuse_line {
     const struct refuse *in;
     const char *const *words;
     size_t count;
+    bool rooted; /* behind "default-path config": file names are the generation's */
 };
 
 /* ERR_DENIED with the word at fault and the reason, without the line's number. */

@@ -26,6 +26,7 @@
 static const char *const only_verb[] = {"verb", NULL};
 static const char *const verb_and_generation[] = {"verb", "generation", NULL};
 static const char *const verb_and_binds[] = {"verb", "binds", NULL};
+static const char *const verb_and_renames[] = {"verb", "backends", "servers", NULL};
 
 static const struct verb {
     const char *name;
@@ -36,7 +37,7 @@ static const struct verb {
     {"bind-test", verb_and_binds, verb_bind_test},
     {"install", verb_and_generation, verb_install},
     {"settle", verb_and_generation, verb_settle},
-    {"reload", only_verb, verb_reload},
+    {"reload", verb_and_renames, verb_reload},
     {"restart", only_verb, verb_restart},
     {"status", only_verb, verb_status},
 };

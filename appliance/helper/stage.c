@@ -127,26 +127,38 @@ compare(const struct stage *s, bool *ret, struct error *e)
     return staged_equal(&files, fd, s->fd, ret, e);
 }
 
-/* A generation in use is never changed; another of this number gives way. */
+/* *ret: the link that names it, so that it is in use, or NULL. */
 static err_t
-make_room(const struct stage *s, struct error *e)
+find_use(const struct stage *s, const char **ret, struct error *e)
 {
     static const char *const links[] = {"current", "good"};
-    int64_t linked = 0;
 
-    for (size_t i = 0; i < ARRAY_LEN(links); i++) {
+    *ret = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(links) && *ret == NULL; i++) {
+        int64_t linked = 0;
         err_t code = generation_link(s->c->generation_fd, links[i], &linked, e);
 
         if (code != ERR_OK) {
             return code;
         }
-        if (linked == s->n) {
-            return error_set(
-                e, ERR_CONFLICT, "generation %s is in use (%s) and has another content",
-                s->name, links[i]);
-        }
+        *ret = linked == s->n ? links[i] : NULL;
     }
-    return generation_remove(s->c->generation_fd, s->n, e);
+    return ERR_OK;
+}
+
+/* A generation in use is never changed; another of this number gives way. */
+static err_t
+make_room(const struct stage *s, struct error *e)
+{
+    const char *use;
+    err_t code = find_use(s, &use, e);
+
+    if (code == ERR_OK && use != NULL) {
+        code = error_set(
+            e, ERR_CONFLICT, "generation %s is in use (%s) and has another content", s->name,
+            use);
+    }
+    return code == ERR_OK ? generation_remove(s->c->generation_fd, s->n, e) : code;
 }
 
 static err_t
@@ -172,6 +184,20 @@ publish(const struct stage *s, struct error *e)
     return ERR_OK;
 }
 
+/* One in use passed once, and was not changed since: what makes the checker fail now (memory,
+ * a name that cannot be resolved) must not keep a roll-back from installing it. */
+static err_t
+mark(const struct stage *s, int exit_status, struct error *e)
+{
+    const char *use = NULL;
+    err_t code = exit_status != 0 ? find_use(s, &use, e) : ERR_OK;
+
+    if (code != ERR_OK || use != NULL) {
+        return code;
+    }
+    return generation_mark(s->c->generation_fd, s->n, exit_status, e);
+}
+
 static err_t
 check(const struct stage *s, json_t *answer, struct error *e)
 {
@@ -189,7 +215,7 @@ check(const struct stage *s, json_t *answer, struct error *e)
     buf_init(&output, HELPER_OUTPUT_MAX_BYTES);
     code = proc_run(argv, s->c->tunables.check_ms, &output, &result, e);
     if (code == ERR_OK) {
-        code = generation_mark(s->c->generation_fd, s->n, result.exit_status, e);
+        code = mark(s, result.exit_status, e);
     }
     if (code != ERR_OK) {
         return code;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of a staged generation: haproxy.cfg, map/NAME.map, ca/NAME.pem,
- * crt/NAME.pem, crt-list/NAME.list, error/NAME.http, and nothing else. */
+/* The files of a staged generation: haproxy.cfg, acl/NAME.list, body/NAME.txt, ca/NAME.pem,
+ * crt/NAME.pem, crt-list/NAME.list, error/NAME.http, map/NAME.map, and nothing else. HAProxy
+ * takes haproxy.cfg and the lists of certificates for configuration, so they are read
+ * (refuse.h); the others are data. */
 #ifndef LOCKSTEP_HELPER_STAGED_H
 #define LOCKSTEP_HELPER_STAGED_H
 

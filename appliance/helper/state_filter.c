@@ -277,11 +277,15 @@ by_words(const void *key, const void *item)
     return order != 0 ? order : compare_span(st->words[SRV_NAME], s->name);
 }
 
+/* By its new name, which st has from then on. */
 static const struct server *
-find_server(const struct servers *all, const struct state *st)
+find_server(const struct servers *all, const struct renames *renames, struct state *st)
 {
-    return all->count == 0 ? NULL
-                           : bsearch(st, all->items, all->count, sizeof *all->items, by_words);
+    if (all->count == 0 || !rename_list_apply(&renames->backends, &st->words[BE_NAME]) ||
+        !rename_list_apply(&renames->servers, &st->words[SRV_NAME])) {
+        return NULL;
+    }
+    return bsearch(st, all->items, all->count, sizeof *all->items, by_words);
 }
 
 /* ---- the file ---- */
@@ -344,7 +348,8 @@ put_state(const struct state *st, const struct server *s, struct buf *out)
 
 err_t
 state_filter(
-    struct span shown, struct span config, bool as_started, struct buf *out, struct error *e)
+    struct span shown, struct span config, const struct renames *renames, bool as_started,
+    struct buf *out, struct error *e)
 {
     /* A name of one letter takes an arena's smallest piece. */
     CLEANUP(servers_cleanup)
@@ -362,7 +367,7 @@ state_filter(
     buf_puts(out, SERVER_STATE_EMPTY);
     while (span_line(&shown, &line) && line.n > 0) {
         if (line.p[0] != '#' && read_state(line, &st)) {
-            const struct server *s = find_server(&all, &st);
+            const struct server *s = find_server(&all, renames, &st);
 
             if (s != NULL && !as_started) {
                 st.numbers[UWEIGHT] = st.numbers[IWEIGHT] = s->weight;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "haproxy/master.h"
+#include "haproxy/state_file.h"
 #include "helper/generation.h"
 #include "helper/service.h"
 #include "helper/verbs.h"
@@ -63,6 +64,10 @@ verb_status(struct helper_context *c, const json_t *request, json_t *answer, str
     }
     answers = master_show(c->master_path, c->tunables.socket_ms, &st, NULL) == ERR_OK &&
               st.worker.pid != 0;
+    if (answers) {
+        /* No reload goes on that would read what an earlier one left. */
+        state_file_clear(c->run_fd);
+    }
     v = json_pack(
         "{s:s, s:i, s:i, s:I, s:I, s:o, s:I, s:I}", "state", state_name(c, answers), "master",
         st.master, "worker", st.worker.pid, "reloads", (json_int_t)st.reloads, "failed_reloads",

@@ -8,11 +8,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/log.h"
-#include "base/running.h"
 #include "haproxy/master.h"
 #include "haproxy/span.h"
+#include "haproxy/state_file.h"
 
 #define LINK_BYTES 32
 /* Nothing announces that HAProxy serves; one look is a few tenths of a millisecond. */
@@ -76,20 +75,6 @@ choose(struct service *s)
     s->generation = s->on_good ? good : current;
 }
 
-/* What an earlier HAProxy knew of its servers is no news; without the file it would warn. */
-static void
-clear_states(const struct service *s)
-{
-    static const char empty[] = SERVER_STATE_EMPTY;
-    struct error e;
-
-    if (file_write_at(
-            s->layout->run_fd, SERVER_STATE_FILE, empty, sizeof empty - 1, 0600, &e) !=
-        ERR_OK) {
-        log_warning("cannot empty the file of server states: %s", e.msg);
-    }
-}
-
 static void
 start(struct service *s)
 {
@@ -109,7 +94,8 @@ start(struct service *s)
         config, sizeof config, "%s/generation/%s/haproxy.cfg", o->state_dir,
         s->on_good ? "good" : "current");
     layout_remove(s->layout, stale_sockets);
-    clear_states(s);
+    /* What an earlier HAProxy knew of its servers is no news. */
+    state_file_clear(s->layout->run_fd);
     s->serves = false;
     if (child_start(&s->child, argv, s->output.writer_fd, &e) != ERR_OK) {
         s->failures++;

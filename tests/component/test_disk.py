@@ -19,17 +19,21 @@ JSON = {"Content-Type": "application/json"}
 
 
 class SmallDisk(node.Node):
-    """A node whose state directory is a file system of its own."""
+    """A node with a directory that is a file system of its own."""
+    small = "state"
+
+    def disk(self):
+        return getattr(self, self.small)
 
     def start(self):
-        if not os.path.ismount(self.state):
-            os.makedirs(self.state, exist_ok=True)
-            mount("-t", "tmpfs", "-o", "size=%d,mode=755" % DISK_BYTES, "tmpfs", self.state)
+        if not os.path.ismount(self.disk()):
+            os.makedirs(self.disk(), exist_ok=True)
+            mount("-t", "tmpfs", "-o", "size=%d,mode=755" % DISK_BYTES, "tmpfs", self.disk())
         super().start()
 
     def fill(self, leave):
         """Takes all room but so many bytes."""
-        path = os.path.join(self.state, "ballast")
+        path = os.path.join(self.disk(), "ballast")
         with open(path, "wb", buffering=0) as file, contextlib.suppress(OSError):
             while True:
                 file.write(b"x" * 4096)
@@ -37,20 +41,26 @@ class SmallDisk(node.Node):
 
     def free(self):
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(os.path.join(self.state, "ballast"))
+            os.unlink(os.path.join(self.disk(), "ballast"))
+
+
+class SmallRun(SmallDisk):
+    small = "run_dir"
 
 
 def mount(*arguments):
     subprocess.run(["mount", *arguments], check=True)
 
 
-class Disk(unittest.TestCase):
+class Case(unittest.TestCase):
+    node_type = SmallDisk
+
     def setUp(self):
         self.backend = Backend("one")
         self.addCleanup(self.backend.close)
-        self.node = SmallDisk()
+        self.node = self.node_type()
         self.addCleanup(shutil.rmtree, self.node.root, ignore_errors=True)
-        self.addCleanup(subprocess.run, ["umount", self.node.state], check=True)
+        self.addCleanup(subprocess.run, ["umount", self.node.disk()], check=True)
         self.addCleanup(self.node.close)
         self.api = self.node.set_up().api
         self.api.expect(200, "POST", "/api/v1/publish",
@@ -68,6 +78,21 @@ class Disk(unittest.TestCase):
         finally:
             connection.close()
 
+
+class Run(Case):
+    node_type = SmallRun
+
+    def test_a_full_run_directory_stops_no_reload(self):
+        self.node.fill(0)
+        for step in range(3):
+            self.api.patch("/api/v1/haproxy", maxconn=2000 + step)
+            task = self.api.apply()
+            self.assertEqual(task["state"], "ok", task)
+            self.assertTrue(self.serves())
+        self.assertIn("probers are not told of the reload", self.node.log())
+
+
+class Disk(Case):
     def test_a_full_disk_refuses_and_loses_nothing(self):
         states = set()
         for step, leave in enumerate((0, 8 << 10, 20 << 10, 36 << 10, 64 << 10, 96 << 10)):

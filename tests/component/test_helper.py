@@ -115,6 +115,31 @@ class Stage(Case):
         self.assertTrue(node.helper(verb="reload")["loaded"])
         self.assertEqual(node.get(), "one")
 
+    def test_what_looks_like_an_expression_in_a_file_is_only_sent(self):
+        node = self.node()
+        expression = "%[path,map(/nonexistent)]"
+        config = node.config() + (
+            "    errorfile 503 error/503.http\n"
+            "    acl listed path -f acl/a.list\n"
+            "    http-request set-var(txn.a) path,map(map/a.map)\n"
+            "    http-request return status 200 content-type a/b file body/a.txt if listed\n")
+        files = {
+            "haproxy.cfg": config,
+            "acl/a.list": expression + "\n",
+            "body/a.txt": expression,
+            "map/a.map": "/x %s\n" % expression,
+            "error/503.http": "HTTP/1.0 503 Down\r\nContent-Length: %d\r\n\r\n%s" % (
+                len(expression), expression),
+        }
+        node.write_stage(1, files)
+        # HAProxy would say that it cannot open the file.
+        answer = node.helper(verb="stage", generation=1)
+        self.assertEqual(answer.get("exit_status"), 0, answer)
+        files["haproxy.cfg"] = config + (
+            "    http-request return status 200 content-type a/b lf-file body/a.txt\n")
+        node.write_stage(2, files)
+        self.assertEqual(self.refused(node, 2, "evaluates what is in a file"), "denied")
+
     def test_what_haproxy_complains_about_comes_with_file_and_line(self):
         node = self.node()
         node.write_stage(1, {"haproxy.cfg": node.config() + "    timeout clent 5s\n"})

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """What a reload must not forget: which servers fail their checks, and what an operator did."""
+import contextlib
 import http.client
 import json
 import threading
@@ -52,14 +53,29 @@ class Case(unittest.TestCase):
 
     def states(self):
         """{server: its words in "show servers state"}"""
-        lines = self.node.admin_socket("show servers state all").splitlines()[2:]
+        lines = self.node.admin_socket("show servers state").splitlines()[2:]
         return {line.split()[3]: line.split() for line in lines if line}
 
     def up(self):
         return {name for name, words in self.states().items() if words[5] == "2"}
 
 
-class Leader(Case):
+    @contextlib.contextmanager
+    def visits(self, seen):
+        """Somebody asks for a page all the time."""
+        ended = threading.Event()
+        visitor = threading.Thread(target=self.visit, args=(seen, ended))
+        visitor.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            visitor.join(20)
+
+    def go_on(self, seen):
+        count = len(seen)
+        node.wait_for(lambda: len(seen) > count + 20, "visits go on")
+
     def visit(self, seen, ended):
         while not ended.is_set():
             connection = http.client.HTTPConnection("127.0.0.1", 80, timeout=5)
@@ -70,21 +86,17 @@ class Leader(Case):
             connection.close()
             ended.wait(0.01)
 
+
+class Leader(Case):
     def test_three_applies_lead_no_request_to_a_failing_server(self):
         for backend in self.backends[1:]:
             backend.server.health = 503
         node.wait_for(lambda: self.up() == {"s0"}, "only the leader is up", 20)
-        seen, ended = [], threading.Event()
-        visitor = threading.Thread(target=self.visit, args=(seen, ended))
-        visitor.start()
-        try:
+        seen = []
+        with self.visits(seen):
             for _ in range(3):
                 self.reload()
-                count = len(seen)
-                node.wait_for(lambda c=count: len(seen) > c + 20, "visits go on")
-        finally:
-            ended.set()
-            visitor.join(20)
+                self.go_on(seen)
         self.assertEqual(set(seen), {"s0"}, "of %d visits" % len(seen))
         # A failing server is still taken in again when it recovers.
         self.backends[1].server.health = 200
@@ -123,6 +135,56 @@ class Operator(Case):
             {"server": "s0"}, {"server": "s1"}, {"server": "s2", "weight": 80}])
         self.reload()
         self.assertEqual(self.states()["s2"][7:9], ["80", "80"])
+
+
+class Renamed(Case):
+    """s0 serves, s1 is in maintenance, s2 fails its checks: under whatever names."""
+
+    def setUp(self):
+        self.backends[2].server.health = 503
+        self.assertEqual(self.node.admin_socket("set server all/s1 state maint").strip(), "")
+        node.wait_for(lambda: self.up() == {"s0"}, "the others are down", 20)
+
+    def tearDown(self):
+        self.backends[2].server.health = 200
+
+    def states_are(self, pool, names):
+        states = self.states()
+        self.assertEqual(set(states), set(names))
+        self.assertEqual({words[1] for words in states.values()}, {pool})
+        # [5] 0: down; [6] 1: maintenance by somebody.
+        self.assertEqual([states[n][5:7] for n in names],
+                         [["2", "0"], ["0", "1"], ["0", "0"]])
+
+    def rename(self, kind, names):
+        for old, new in names.items():
+            self.api.patch("/api/v1/%s/%s" % (kind, old), name=new)
+
+    def test_servers_and_pools_keep_their_states_under_new_names(self):
+        seen = []
+        with self.visits(seen):
+            self.rename("servers", {"s1": "m1", "s2": "d2"})
+            self.apply()
+            self.states_are("all", ("s0", "m1", "d2"))
+            self.go_on(seen)
+            self.rename("pools", {"all": "every"})
+            self.apply()
+            self.states_are("every", ("s0", "m1", "d2"))
+            self.go_on(seen)
+            # Two change places, and the pool has another name again.
+            self.rename("servers", {"s0": "x", "d2": "s0", "x": "d2"})
+            self.rename("pools", {"every": "all"})
+            self.apply()
+            self.states_are("all", ("d2", "m1", "s0"))
+            self.go_on(seen)
+            # A chain of names.
+            self.rename("servers", {"d2": "s0x", "s0": "s2", "m1": "s1"})
+            self.rename("servers", {"s0x": "s0"})
+            self.apply()
+            self.states_are("all", ("s0", "s1", "s2"))
+            self.go_on(seen)
+        self.assertEqual(set(seen), {"s0"}, "of %d visits" % len(seen))
+        self.assertNotIn("state file", self.node.log())
 
 
 if __name__ == "__main__":

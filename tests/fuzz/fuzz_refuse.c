@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first byte chooses a forbidden line and where to put it, the rest is a haproxy.cfg.
  * What is accepted is read word for word as HAProxy reads it, and has no forbidden keyword;
- * with the forbidden line put in at the start of any line, nothing is accepted. HAProxy has
- * no lines that go on in the next one, so nothing can swallow it. */
+ * with the forbidden line put in at the start of any line, nothing is accepted; no expression
+ * outside of a rule names a file elsewhere. HAProxy has no lines that go on in the next one, so
+ * nothing can swallow it. */
 #include <ctype.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "helper/refuse.h"
+#include "helper/refuse_tables.h"
 #include "helper/words.h"
 
 #define RUN_DIR        "/run/lockstep"
@@ -139,6 +140,33 @@ check_keyword(const char *keyword)
     }
 }
 
+static bool
+is_modifier(const char *word)
+{
+    return strcmp(word, "no") == 0 || strcmp(word, "default") == 0;
+}
+
+/* Only rules of HTTP hold texts of users, which may look like expressions. */
+static void
+check_expressions(const struct words *w)
+{
+    const char *keyword = w->at[w->count > 1 && is_modifier(w->at[0]) ? 1 : 0];
+
+    if (refuse_section_find(keyword) != NULL || strncmp(keyword, "http-", 5) == 0) {
+        return;
+    }
+    for (size_t i = 1; i < w->count; i++) {
+        const char *p = w->at[i];
+
+        while ((p = strstr(p, "map(/")) != NULL) {
+            ASSERT(
+                p > w->at[i] &&
+                (isalnum((unsigned char)p[-1]) || strchr("_.:-", p[-1]) != NULL));
+            p++;
+        }
+    }
+}
+
 static void
 check_line(struct span line)
 {
@@ -160,9 +188,12 @@ check_line(struct span line)
     }
     ASSERT(words.count <= count);
     for (size_t i = 0; i < words.count && i < 2; i++) {
-        if (i == 0 || strcmp(words.at[0], "no") == 0 || strcmp(words.at[0], "default") == 0) {
+        if (i == 0 || is_modifier(words.at[0])) {
             check_keyword(words.at[i]);
         }
+    }
+    if (words.count > 0) {
+        check_expressions(&words);
     }
     buf_fini(&r.out);
 }

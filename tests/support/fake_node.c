@@ -308,12 +308,32 @@ install(struct fake_node *f, int64_t number)
     return json_pack("{s:b}", "ok", 1);
 }
 
+static void
+note_renames(struct fake_node *f, const char *what, const json_t *list)
+{
+    const json_t *item;
+    size_t i;
+
+    json_array_foreach(list, i, item)
+    {
+        size_t used = strlen(f->facts.renames);
+
+        (void)snprintf(
+            f->facts.renames + used, sizeof f->facts.renames - used, "%s %s=%s ", what,
+            json_string_value(json_object_get(item, "from")),
+            json_string_value(json_object_get(item, "to")));
+    }
+}
+
 static json_t *
-reload(struct fake_node *f)
+reload(struct fake_node *f, const json_t *request)
 {
     bool loaded = !fails(f, FAKE_LOAD);
 
     f->facts.reloads++;
+    f->facts.renames[0] = '\0';
+    note_renames(f, "backend", json_object_get(request, "backends"));
+    note_renames(f, "server", json_object_get(request, "servers"));
     if (loaded) {
         memcpy(f->facts.running, f->digests[f->facts.current], sizeof f->facts.running);
         f->down = false;
@@ -365,7 +385,7 @@ answer_verb(struct fake_node *f, const json_t *request)
         return install(f, number);
     }
     if (strcmp(verb, "reload") == 0) {
-        return reload(f);
+        return reload(f, request);
     }
     return strcmp(verb, "settle") == 0 ? settle(f, number) : status(f);
 }

@@ -11,8 +11,9 @@
 
 #include "base/mailbox.h"
 
-#define FAKE_PATH_BYTES  128
-#define FAKE_GENERATIONS 128
+#define FAKE_PATH_BYTES    128
+#define FAKE_GENERATIONS   128
+#define FAKE_RENAMES_BYTES 256
 
 /* What can fail; the answers say so. */
 enum fake_fault {
@@ -35,6 +36,7 @@ struct fake_facts {
     int stages, bind_tests, installs, reloads, settles;
     int changes; /* by the admin socket, without those of the digest */
     int pid;
+    char renames[FAKE_RENAMES_BYTES]; /* of the last reload: "backend a=b server c=d " */
 };
 
 struct fake_node {

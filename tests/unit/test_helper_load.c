@@ -35,6 +35,7 @@ struct node {
     const char *description; /* what the worker says */
     const char *next_state;  /* of the service after start or restart */
     int reload_fails;
+    int reload_lost;    /* 1: it leaves no trace; 2: another master is there after it */
     int other_until;    /* so many reloads it takes until the worker runs the description */
     atomic_int running; /* the master answers */
     atomic_int reloads, starts, restarts, failures, starting_looks, on_good;
@@ -90,7 +91,7 @@ play_master(void *ctx, const char *command)
         return NULL;
     }
     if (strcmp(command, "reload\n") == 0) {
-        n->reloads++;
+        n->reloads += n->reload_lost == 1 ? 0 : 1;
         n->window_seen = window_is_right(n->run_dir) ? 1 : 0;
         read_states(n->run_dir, n->states_seen, sizeof n->states_seen);
         return NULL;
@@ -100,8 +101,8 @@ play_master(void *ctx, const char *command)
         n->master_text, sizeof n->master_text,
         "%d master %d [failed: %d] 0d00h00m09s 2.6\n# workers\n"
         "%d worker 0 0d00h00m01s 2.6\n# old workers\n55 worker 2 0d00h01m00s 2.6\n",
-        getpid(), reloads, n->reload_fails ? reloads : 0,
-        n->reload_fails ? 100 : 100 + reloads);
+        n->reload_lost == 2 && reloads > 0 ? getppid() : getpid(), reloads,
+        n->reload_fails ? reloads : 0, n->reload_fails ? 100 : 100 + reloads);
     return n->master_text;
 }
 
@@ -258,6 +259,64 @@ the_new_worker_gets_the_states_of_servers_and_nobody_after_it(void **state)
     ends(n, "reload", false, "");
     assert_string_equal(n->states_seen, KEPT);
     has_no_states(n);
+}
+
+static void
+states_are_left_only_to_a_reload_that_may_go_on(void **state)
+{
+    struct node *n = *state;
+    char text[sizeof n->states_seen] = "";
+
+    n->reload_lost = 2;
+    ends(n, "reload", false, "HAProxy ended");
+    assert_string_equal(n->states_seen, KEPT);
+    has_no_states(n);
+    n->reloads = 0;
+    n->reload_lost = 1;
+    n->lab.context.tunables.reload_ms = 300;
+    ends(n, "reload", false, "in time");
+    read_states(n->run_dir, text, sizeof text);
+    assert_string_equal(text, KEPT);
+    n->running = 0;
+    helper_lab_ok(&n->lab, "{'verb': 'status'}");
+    read_states(n->run_dir, text, sizeof text);
+    assert_string_equal(text, KEPT);
+    n->running = 1;
+    helper_lab_ok(&n->lab, "{'verb': 'status'}");
+    has_no_states(n);
+}
+
+static void
+states_are_handed_over_under_new_names(void **state)
+{
+    struct node *n = *state;
+
+    n->states = "1\n3 a 1 t 10.0.0.9 0 0 1 1 9 8 2 0 6 0 0 0 - 99 - 0 0 - - 0\n\n";
+    helper_lab_ok(
+        &n->lab, "{'verb': 'reload', 'backends': [{'from': 'a', 'to': 'b'}], 'servers': "
+                 "[{'from': 't', 'to': 's'}, {'from': 'x', 'to': 'y'}]}");
+    assert_string_equal(n->states_seen, KEPT);
+    helper_lab_ok(&n->lab, "{'verb': 'reload', 'backends': [{'from': 'a', 'to': 'b'}]}");
+    assert_string_equal(n->states_seen, "1\n");
+}
+
+/* As when the run directory is full: neither file can be written or removed. */
+static void
+hints_that_cannot_be_written_stop_no_reload(void **state)
+{
+    static const char *const names[] = {
+        "run/reload-window", "run/reload-window/x", "run/server-state", "run/server-state/x"};
+    struct node *n = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        assert_int_equal(mkdir(helper_lab_path(&n->lab, "%s", names[i]), 0700), 0);
+    }
+    for (int reloads = 1; reloads <= 2; reloads++) {
+        helper_lab_ok(&n->lab, "{'verb': 'reload'}");
+        assert_true(json_is_true(json_object_get(n->lab.answer, "loaded")));
+        assert_int_equal(n->reloads, reloads);
+        assert_int_equal(n->window_seen, 0);
+    }
 }
 
 static void
@@ -473,6 +532,9 @@ main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         LOAD_TEST(a_running_haproxy_is_reloaded_within_the_window),
         LOAD_TEST(the_new_worker_gets_the_states_of_servers_and_nobody_after_it),
+        LOAD_TEST(states_are_left_only_to_a_reload_that_may_go_on),
+        LOAD_TEST(states_are_handed_over_under_new_names),
+        LOAD_TEST(hints_that_cannot_be_written_stop_no_reload),
         LOAD_TEST(states_that_cannot_be_read_stop_no_reload),
         LOAD_TEST(a_failed_reload_tells_what_haproxy_said),
         LOAD_TEST(another_configuration_in_the_worker_is_not_loaded),

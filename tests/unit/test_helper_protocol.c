@@ -98,6 +98,8 @@ tear_down(void **state)
     return 0;
 }
 
+static const struct helper_renames none;
+
 /* ---- requests -------------------------------------------------------------------------- */
 
 static void
@@ -126,6 +128,7 @@ requests_of_another_form_are_refused(void **state)
         {"{'verb': 'install', 'generation': true}", "syntax"},
         {"{'verb': 'settle', 'generation': [1]}", "syntax"},
         {"{'verb': 'reload', 'generation': 1}", "syntax"},
+        {"{'verb': 'restart', 'servers': []}", "syntax"},
         {"{'verb': 'status', 'verbose': true}", "syntax"},
         {"{'verb': 'status'} x", "syntax"},
         {"{'verb': 'bind-test'}", "syntax"},
@@ -145,6 +148,74 @@ requests_of_another_form_are_refused(void **state)
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         helper_lab_refused(&s->lab, cases[i].request, cases[i].code, "");
+    }
+}
+
+static void
+renames_of_another_form_are_refused(void **state)
+{
+    static const struct {
+        const char *list, *code;
+    } rows[] = {
+        {"{}", "syntax"},
+        {"['a']", "syntax"},
+        {"[{}]", "syntax"},
+        {"[{'from': 'a'}]", "syntax"},
+        {"[{'from': 'a', 'to': 1}]", "syntax"},
+        {"[{'from': 'a', 'to': 'b', 'x': 1}]", "syntax"},
+        {"[{'from': '', 'to': 'b'}]", "invalid"},
+        {"[{'from': 'a', 'to': ''}]", "invalid"},
+        {"[{'from': 'a b', 'to': 'b'}]", "invalid"},
+        {"[{'from': 'a', 'to': 'b\\n3 c'}]", "invalid"},
+        {"[{'from': 'a', 'to': '../b'}]", "invalid"},
+        {"[{'from': 'a', 'to': '-b'}]", "invalid"},
+        {"[{'from': 'a', 'to': 'b\xc3\xa9'}]", "invalid"},
+        {"[{'from': 'a', 'to': '0123456789012345678901234567890123456789012345678901234567890123"
+         "4'}]",
+         "invalid"},
+        {"[{'from': 'a', 'to': 'b'}, {'from': 'a', 'to': 'c'}]", "invalid"},
+        {"[{'from': 'a', 'to': 'c'}, {'from': 'b', 'to': 'c'}]", "invalid"},
+    };
+
+    static const char *const keys[] = {"backends", "servers"};
+    struct service *s = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows) * ARRAY_LEN(keys); i++) {
+        char request[256];
+
+        (void)snprintf(
+            request, sizeof request, "{'verb': 'reload', '%s': %s}", keys[i % 2],
+            rows[i / 2].list);
+        helper_lab_refused(&s->lab, request, rows[i / 2].code, "");
+    }
+}
+
+static void
+renames_are_bounded_and_so_many_fit(void **state)
+{
+    struct service *s = *state;
+
+    for (int count = HELPER_RENAMES_MAX; count <= HELPER_RENAMES_MAX + 1; count++) {
+        CLEANUP(buf_fini) struct buf text;
+
+        buf_init(&text, HELPER_REQUEST_MAX_BYTES);
+        buf_puts(&text, "{'verb': 'reload'");
+        for (int list = 0; list < 2; list++) {
+            buf_puts(&text, list == 0 ? ", 'backends': [" : ", 'servers': [");
+            for (int i = 0; i < count; i++) {
+                buf_printf(
+                    &text, "%s{'from': 'f%063d', 'to': 't%063d'}", i > 0 ? "," : "", i, i);
+            }
+            buf_puts(&text, "]");
+        }
+        buf_puts(&text, "}");
+        assert_false(text.failed);
+        if (count > HELPER_RENAMES_MAX) {
+            helper_lab_refused(&s->lab, buf_str(&text), "limit", "renames");
+        } else {
+            /* It is read, and there is nothing to load. */
+            helper_lab_refused(&s->lab, buf_str(&text), "not_found", "installed");
+        }
     }
 }
 
@@ -216,7 +287,7 @@ refusals_reach_the_client_with_code_and_reason(void **state)
     assert_int_equal(helper_stage(&s->helper, 6, s->arena, &check, &e), ERR_DENIED);
     assert_non_null(strstr(e.msg, "line 1"));
     assert_int_equal(helper_install(&s->helper, 5, &e), ERR_NOT_FOUND);
-    assert_int_equal(helper_reload(&s->helper, s->arena, &load, &e), ERR_NOT_FOUND);
+    assert_int_equal(helper_reload(&s->helper, &none, s->arena, &load, &e), ERR_NOT_FOUND);
     assert_int_equal(helper_restart(&s->helper, s->arena, &load, &e), ERR_NOT_FOUND);
     assert_int_equal(helper_stage(&s->helper, 0, s->arena, &check, &e), ERR_INVALID);
 }
@@ -299,7 +370,7 @@ odd_answer(struct service *s, const char *answer, err_t want)
     dialogue_open(&d, path);
     assert_int_equal(helper_stage(&odd, 1, s->arena, &check, NULL), want);
     assert_int_equal(helper_bind_test(&odd, &bind, 1, s->arena, &result, NULL), want);
-    assert_int_equal(helper_reload(&odd, s->arena, &load, NULL), want);
+    assert_int_equal(helper_reload(&odd, &none, s->arena, &load, NULL), want);
     assert_int_equal(helper_get_status(&odd, s->arena, &st, NULL), want);
     dialogue_close(&d);
 }
@@ -448,6 +519,8 @@ main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         PROTOCOL_TEST(requests_of_another_form_are_refused),
+        PROTOCOL_TEST(renames_of_another_form_are_refused),
+        PROTOCOL_TEST(renames_are_bounded_and_so_many_fit),
         PROTOCOL_TEST(an_address_of_any_length_is_refused),
         PROTOCOL_TEST(at_most_a_thousand_binds_are_tried),
         PROTOCOL_TEST(the_client_stages_installs_and_settles),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -409,12 +410,65 @@ opening_removes_what_an_interrupted_stage_left(void **state)
     assert_non_null(strstr(e.msg, "belongs to uid 1"));
 }
 
+/* Memory is short: the checker is killed. */
+static void
+kill_checker(struct helper_lab *l, bool killed)
+{
+    const char *path = helper_lab_path(l, "state/kill");
+
+    if (killed) {
+        assert_int_equal(file_write_at(AT_FDCWD, path, "", 0, 0600, NULL), ERR_OK);
+    } else {
+        assert_int_equal(unlink(path), 0);
+    }
+}
+
+static void
+what_is_in_use_stays_installable_whatever_the_checker_says_later(void **state)
+{
+    struct helper_lab *l = *state;
+
+    stage(l, 1);
+    stage(l, 2);
+    stage(l, 3);
+    helper_lab_ok(l, "{'verb': 'install', 'generation': 1}");
+    helper_lab_ok(l, "{'verb': 'settle', 'generation': 2}");
+    kill_checker(l, true);
+    for (int n = 1; n <= 3; n++) {
+        stage(l, n);
+        assert_int_equal(helper_lab_int(l, "exit_status"), 128 + SIGKILL);
+    }
+    has_text(l, "1/.checked", "0\n");
+    has_text(l, "2/.checked", "0\n");
+    has_text(l, "3/.checked", "137\n");
+    helper_lab_ok(l, "{'verb': 'install', 'generation': 2}");
+    helper_lab_ok(l, "{'verb': 'settle', 'generation': 1}");
+    helper_lab_refused(l, "{'verb': 'install', 'generation': 3}", "conflict", "refused");
+    kill_checker(l, false);
+    stage(l, 3);
+    helper_lab_ok(l, "{'verb': 'install', 'generation': 3}");
+}
+
+/* Whether the test wants this call killed: there is a file "kill" beside the generations. */
+static bool
+is_to_be_killed(const char *path)
+{
+    const char *end = strstr(path, "/generation/");
+    char name[LAB_PATH_BYTES];
+
+    (void)snprintf(name, sizeof name, "%.*s/kill", end != NULL ? (int)(end - path) : 0, path);
+    return file_exists_at(AT_FDCWD, name);
+}
+
 /* The checker: haproxy -c -f FILE. */
 static int
 checker(const char *path)
 {
     CLEANUP(buf_fini) struct buf text;
 
+    if (is_to_be_killed(path)) {
+        (void)raise(SIGKILL);
+    }
     buf_init(&text, (size_t)1 << 20);
     if (file_read_at(AT_FDCWD, path, &text, NULL) != ERR_OK) {
         return 2;
@@ -448,6 +502,7 @@ main(int argc, char **argv)
         STAGE_TEST(the_same_content_may_be_staged_again),
         STAGE_TEST(another_content_replaces_what_is_not_in_use),
         STAGE_TEST(what_is_in_use_is_never_overwritten),
+        STAGE_TEST(what_is_in_use_stays_installable_whatever_the_checker_says_later),
         STAGE_TEST(only_checked_generations_are_installed),
         STAGE_TEST(links_name_the_generation),
         STAGE_TEST(old_ones_go_but_for_what_is_in_use_and_the_newest_five),

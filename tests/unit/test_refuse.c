@@ -52,7 +52,7 @@ check(const char *section, const char *line, struct error *e)
     files_init(&f);
     buf_init(&text, 1 << 20);
     if (section != NULL) {
-        buf_printf(&text, "%s\n    %s\n", section, line);
+        buf_printf(&text, "global\n    default-path config\n%s\n    %s\n", section, line);
     } else {
         buf_puts(&text, line);
     }
@@ -136,6 +136,9 @@ static const struct hostile hostile[] = {
     {"global", "default-path origin /etc", "out of the generation"},
     {"global", "default-path parent", "out of the generation"},
     {"global", "default-path", "out of the generation"},
+    {NULL, "defaults\n errorfile 503 error/503.http\n", "before default-path"},
+    {NULL, "frontend f\n acl a path -f map/a.map\nglobal\n default-path config\n",
+     "before default-path"},
     {"global", "crt-base /etc", "out of the generation"},
     {"global", "ca-base /etc", "out of the generation"},
     {"global", "key-base /etc", "out of the generation"},
@@ -204,7 +207,7 @@ static const struct hostile hostile[] = {
     {"defaults", "errorfile 503", "no file of this generation"},
     {"http-errors e", "errorfile 503 /etc/passwd", "no file of this generation"},
     {"frontend f", "http-request return status 200 file /etc/x", "no file"},
-    {"frontend f", "http-request return status 200 lf-file /etc/x", "no file"},
+    {"frontend f", "http-request return status 200 lf-file /etc/x", "evaluates"},
     {"frontend f", "http-request deny errorfile /etc/x", "no file"},
     {"frontend f", "http-error status 503 file /etc/x", "no file"},
     {"frontend f", "acl a path -f /etc/passwd", "no file of this generation"},

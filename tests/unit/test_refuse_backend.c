@@ -18,7 +18,8 @@ check(const char *section, const char *line, struct error *e)
     CLEANUP(staged_fini) struct staged files;
     const struct refuse r = {.files = &files, .run_dir = "/run/lockstep"};
     char text[512];
-    int bytes = snprintf(text, sizeof text, "%s\n    %s\n", section, line);
+    int bytes = snprintf(
+        text, sizeof text, "global\n    default-path config\n%s\n    %s\n", section, line);
 
     assert_true(bytes > 0 && (size_t)bytes < sizeof text);
     staged_init(&files);

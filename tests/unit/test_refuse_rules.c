@@ -44,31 +44,130 @@ static const struct row rows[] = {
     {"frontend f", "tcp-request session reject if !{ src -f acl/b.list }", "no file"},
 };
 
+/* A file of the generation whose bytes HAProxy would take for expressions, or an expression in
+ * a place where only a format stands: nothing of that reaches a file of somebody else. */
+static const struct row evaluated[] = {
+    {"frontend f", "http-request return content-type a/b lf-file body/a.txt", "evaluates"},
+    {"frontend f", "http-request return lf-file acl/a.list content-type a/b if a", "evaluates"},
+    {"frontend f", "http-request deny status 403 lf-file body/a.txt", "evaluates"},
+    {"frontend f", "http-request tarpit lf-file body/a.txt", "evaluates"},
+    {"backend b", "http-response return content-type a/b lf-file body/a.txt", "evaluates"},
+    {"backend b", "http-response deny content-type a/b lf-file body/a.txt", "evaluates"},
+    {"backend b", "http-after-response return lf-file body/a.txt", "evaluates"},
+    {"defaults", "http-error status 503 content-type a/b lf-file body/a.txt", "evaluates"},
+    {"frontend f", "http-request return content-type a/b lf-string %[path,map(/x)]", "no file"},
+    {"frontend f", "http-request return content-type a/b string %[path,map(/x)]", "no file"},
+    {"frontend f", "http-request return status 200 hdr X %[path,map(/x)]", "no file"},
+    {"defaults", "http-error status 503 content-type a/b lf-string %[path,map(/x)]", "no file"},
+    {"defaults", "http-error status 503 hdr X %[path,map(/x)]", "no file"},
+    {"frontend f", "log-format %[path,map(/x)]", "no file"},
+    {"frontend f", "log-format-sd %[path,map(/x)]", "no file"},
+    {"frontend f", "error-log-format %[path,map(/x)]", "no file"},
+    {"frontend f", "unique-id-format %[path,map(/x)]", "no file"},
+    {"frontend f", "capture request header a,map(/x) len 10", "no file"},
+    {"frontend f", "http-request capture path,map(/x) len 10", "no file"},
+    {"frontend f", "http-request replace-header X a %[path,map(/x)]", "no file"},
+    {"frontend f", "http-request replace-path a %[path,map(/x)]", "no file"},
+    {"frontend f", "http-request set-var-fmt(txn.a) %[path,map(/x)]", "no file"},
+    {"frontend f", "http-request track-sc0 path,map(/x)", "no file"},
+    {"frontend f", "redirect location %[path,map(/x)]", "no file"},
+    {"frontend f", "monitor fail if { path,map(/x) -m found }", "no file"},
+    {"frontend f", "filter bwlim-in a key path,map(/x) table t limit 1m", "no file"},
+    {"global", "set-var proc.a str(a),map(/x)", "no file"},
+    {"global", "set-var-fmt proc.a %[str(a),map(/x)]", "no file"},
+    {"backend b", "http-check send meth GET uri-lf /%[str(a),map(/x)]", "no file"},
+    {"backend b", "http-check send meth GET uri / body-lf %[str(a),map(/x)]", "no file"},
+    {"backend b", "http-check send meth GET uri / hdr X %[str(a),map(/x)]", "no file"},
+    {"backend b", "http-check set-var(check.a) str(a),map(/x)", "no file"},
+    {"backend b", "http-check expect status 200 on-success %[str(a),map(/x)]", "no file"},
+    {"backend b", "tcp-check send-lf %[str(a),map(/x)]", "no file"},
+    {"backend b", "tcp-check expect string a on-error %[str(a),map(/x)]", "no file"},
+    {"backend b", "server s 10.0.0.1:80 ssl sni str(a),map(/x)", "no file"},
+    {"backend b", "use-server %[path,map(/x)] if a", "no file"},
+    {"backend b", "balance hash path,map(/x)", "no file"},
+    {"backend b", "stick store-request path,map(/x)", "no file"},
+    /* Words that mean a text in another line. */
+    {"frontend f", "acl replace-path path,map(/x) -m found", "no file"},
+    {"frontend f", "acl set-path path,map(/x) -m found", "no file"},
+    {"frontend f", "use_backend replace-path %[path,map(/x)]", "no file"},
+    {"frontend f", "tcp-request replace-path path,map(/x)", "no file"},
+    {"frontend f", "http-response set-header X map(/x)", "no file"},
+    {"backend b", "http-check replace-path path,map(/x)", "no file"},
+    {"backend b", "http-check set-header X path,map(/x)", "no file"},
+    {"backend b", "http-after-response replace-path path,map(/x)", "no file"},
+    {"backend b", "stick replace-path path,map(/x)", "no file"},
+    {"global", "set-var replace-path str(a),map(/x)", "no file"},
+    {"frontend f", "http-request set-map[/x) a b", "no file"},
+    {"frontend f", "http-request add-acl /x", "no file"},
+    {"global", "server-state-file unix@/run/lockstep/server-state", "server states"},
+    /* Rules in another line's clothes. */
+    {"frontend f", "stats http-request return content-type a/b file /x", "not allowed here"},
+    {"frontend f", "stats http-request lua.x", "not allowed here"},
+    {"listen l", "stats http-request deny lf-file /x if a", "not allowed here"},
+    {"defaults", "stats enable", "not allowed here"},
+    /* HAProxy itself sets this one to what "localpeer" says. */
+    {"frontend f", "bind '${HAPROXY_LOCALPEER}'", "environment variable"},
+    {"frontend f", "bind ${HAPROXY_LOCALPEER}", "environment variable"},
+    {"frontend f", "bind \"\\${HAPROXY_LOCALPEER}\"", "environment variable"},
+    {"frontend f", "bind $HAPROXY_LOCALPEER", "environment variable"},
+    {"frontend f", "bind ipv4@${HAPROXY_LOCALPEER}", "environment variable"},
+    {"frontend f", "bind :80,${HAPROXY_LOCALPEER}", "environment variable"},
+    {"global", "log ${HAPROXY_LOCALPEER} local0", "environment variable"},
+    {"global", "stats socket ${HAPROXY_LOCALPEER}", "is not the admin socket"},
+    {"peers p", "peer a ${HAPROXY_LOCALPEER}", "environment variable"},
+    {"resolvers r", "nameserver n ${HAPROXY_LOCALPEER}", "environment variable"},
+    {"backend b", "server s ${HAPROXY_LOCALPEER}", "environment variable"},
+    {"backend b", "server s 10.0.0.1:80 addr ${HAPROXY_LOCALPEER}", "environment variable"},
+    {"backend b", "server s 10.0.0.1:80 source ${HAPROXY_LOCALPEER}", "environment variable"},
+    {"backend b", "default-server source ${HAPROXY_LOCALPEER}", "environment variable"},
+    {"backend b", "source 0.0.0.0 usesrc ${HAPROXY_LOCALPEER}", "environment variable"},
+    {"backend b", "dispatch ${HAPROXY_LOCALPEER}", "environment variable"},
+    {"backend b", "tcp-check connect addr ${HAPROXY_LOCALPEER}", "environment variable"},
+    /* What is only sent. */
+    {"frontend f", "http-request return content-type a/b file body/a.txt", NULL},
+    {"defaults", "http-error status 503 errorfile body/a.txt", NULL},
+};
+
 static void
-lines_of_rules_are_told_from_what_they_look_like(void **state)
+check(const struct row *table, size_t count)
 {
     struct staged list;
     const struct refuse r = {.files = &list, .run_dir = "/run/lockstep"};
 
-    (void)state;
     staged_init(&list);
     staged_add(&list, "acl/a.list");
     staged_add(&list, "body/a.txt");
     staged_sort(&list);
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+    for (size_t i = 0; i < count; i++) {
         CLEANUP(buf_fini) struct buf text;
         struct error e = {.code = ERR_OK};
         err_t code;
 
         buf_init(&text, 1 << 16);
-        buf_printf(&text, "%s\n    %s\n", rows[i].section, rows[i].line);
+        buf_printf(
+            &text, "global\n    default-path config\n%s\n    %s\n", table[i].section,
+            table[i].line);
         code = refuse_config(&r, text.data, text.len, &e);
-        if ((code == ERR_OK) != (rows[i].told == NULL) ||
-            (rows[i].told != NULL && strstr(e.msg, rows[i].told) == NULL)) {
-            fail_msg("[%s]: %s", rows[i].line, e.msg);
+        if ((code == ERR_OK) != (table[i].told == NULL) ||
+            (table[i].told != NULL && strstr(e.msg, table[i].told) == NULL)) {
+            fail_msg("[%s]: %s", table[i].line, e.msg);
         }
     }
     staged_fini(&list);
+}
+
+static void
+lines_of_rules_are_told_from_what_they_look_like(void **state)
+{
+    (void)state;
+    check(rows, ARRAY_LEN(rows));
+}
+
+static void
+no_expression_names_a_file_of_somebody_else(void **state)
+{
+    (void)state;
+    check(evaluated, ARRAY_LEN(evaluated));
 }
 
 /* Every directive that a user may add is one that the helper lets through. */
@@ -107,6 +206,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_of_rules_are_told_from_what_they_look_like),
+        cmocka_unit_test(no_expression_names_a_file_of_somebody_else),
         cmocka_unit_test(keywords_of_the_schema_are_allowed),
     };
 

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/json.h"
 #include "helper/state_filter.h"
 
 #define SHOWN(lines)    "1\n# be_id be_name srv_id srv_name srv_addr ...\n" lines "\n"
@@ -22,6 +23,8 @@ struct row {
     const char *kept; /* lines of the file */
 };
 
+static const struct renames no_renames;
+
 static void
 check(const struct row *rows, size_t count)
 {
@@ -31,7 +34,8 @@ check(const struct row *rows, size_t count)
         struct error e = {.code = ERR_OK};
 
         buf_init(&out, STATE_MAX_BYTES);
-        if (state_filter(span_of(r->shown), span_of(r->config), true, &out, &e) != ERR_OK) {
+        if (state_filter(span_of(r->shown), span_of(r->config), &no_renames, true, &out, &e) !=
+            ERR_OK) {
             fail_msg("row %zu: %s", i, e.msg);
         }
         assert_memory_equal(buf_str(&out), SERVER_STATE_EMPTY, 2);
@@ -158,6 +162,67 @@ the_address_of_a_name_is_that_names_only(void **state)
     check(rows, ARRAY_LEN(rows));
 }
 
+#define BACKEND(name, servers)            "backend " name "\n    default-server check\n" servers
+#define SERVER(name, n)                   "    server " name " 10.0.0." n ":80\n"
+#define LINE(backend, id, name, n, state) "3 " backend " " id " " name " 10.0.0." n state "- 80"
+
+static const struct {
+    const char *request; /* single quotes stand for double ones */
+    const char *shown, *config, *kept;
+} renamed[] = {
+    {"{'servers': [{'from': 's', 'to': 't'}]}", SHOWN(LINE("b", "1", "s", "1", DOWN) REST),
+     BACKEND("b", SERVER("t", "1")), LINE("b", "1", "t", "1", DOWN) " -\n"},
+    {"{'backends': [{'from': 'b', 'to': 'c'}]}", SHOWN(LINE("b", "1", "s", "1", DOWN) REST),
+     BACKEND("c", SERVER("s", "1")), LINE("c", "1", "s", "1", DOWN) " -\n"},
+    {"{'backends': [{'from': 'b', 'to': 'c'}], 'servers': [{'from': 's', 'to': 't'}]}",
+     SHOWN(LINE("b", "1", "s", "1", DOWN) REST LINE("d", "1", "s", "1", UP) REST),
+     BACKEND("c", SERVER("t", "1")) BACKEND("d", SERVER("t", "1")),
+     LINE("c", "1", "t", "1", DOWN) " -\n" LINE("d", "1", "t", "1", UP) " -\n"},
+    /* Two change places. */
+    {"{'servers': [{'from': 's', 'to': 't'}, {'from': 't', 'to': 's'}]}",
+     SHOWN(LINE("b", "1", "s", "1", DOWN) REST LINE("b", "2", "t", "2", UP) REST),
+     BACKEND("b", SERVER("s", "2") SERVER("t", "1")),
+     LINE("b", "1", "t", "1", DOWN) " -\n" LINE("b", "2", "s", "2", UP) " -\n"},
+    /* The name that became free went to a new server, which nobody has checked. */
+    {"{'servers': [{'from': 's', 'to': 't'}]}", SHOWN(LINE("b", "1", "s", "1", DOWN) REST),
+     BACKEND("b", SERVER("s", "2") SERVER("t", "1")), LINE("b", "1", "t", "1", DOWN) " -\n"},
+    /* The name was taken from a server that is gone. */
+    {"{'servers': [{'from': 's', 'to': 't'}]}",
+     SHOWN(LINE("b", "1", "s", "1", DOWN) REST LINE("b", "2", "t", "2", UP) REST),
+     BACKEND("b", SERVER("t", "1")), LINE("b", "1", "t", "1", DOWN) " -\n"},
+    {"{'backends': [{'from': 'b', 'to': 'c'}]}",
+     SHOWN(LINE("b", "1", "s", "1", DOWN) REST LINE("c", "1", "s", "2", UP) REST),
+     BACKEND("c", SERVER("s", "1")), LINE("c", "1", "s", "1", DOWN) " -\n"},
+};
+
+static void
+a_server_keeps_its_state_under_another_name(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(renamed); i++) {
+        struct buf CLEANUP(buf_fini) text;
+        struct buf CLEANUP(buf_fini) out;
+        CLEANUP(renames_fini) struct renames renames = {.backends = {NULL, NULL, 0}};
+        json_auto_t *request = NULL;
+        struct error e = {.code = ERR_OK};
+
+        buf_init(&text, 4096);
+        buf_init(&out, STATE_MAX_BYTES);
+        for (const char *p = renamed[i].request; *p != '\0'; p++) {
+            buf_putc(&text, *p == '\'' ? '"' : *p);
+        }
+        assert_int_equal(json_parse(text.data, text.len, &request, &e), ERR_OK);
+        assert_int_equal(renames_read(request, &renames, &e), ERR_OK);
+        assert_int_equal(
+            state_filter(
+                span_of(renamed[i].shown), span_of(renamed[i].config), &renames, true, &out,
+                &e),
+            ERR_OK);
+        assert_memory_equal(buf_str(&out), SERVER_STATE_EMPTY, 2);
+        assert_string_equal(buf_str(&out) + 2, renamed[i].kept);
+    }
+}
+
 /* A weight that an apply has changed by the admin socket is no operator's. */
 static void
 a_changed_worker_gets_the_weights_of_the_configuration(void **state)
@@ -170,7 +235,7 @@ a_changed_worker_gets_the_weights_of_the_configuration(void **state)
     assert_int_equal(
         state_filter(
             span_of(SHOWN("3 b 1 s 10.0.0.1 2 8 50 100 9 6 3 4 6 0 0 0 - 80" REST)),
-            span_of(CHECKED("s 10.0.0.1:80 weight 100")), false, &out, &e),
+            span_of(CHECKED("s 10.0.0.1:80 weight 100")), &no_renames, false, &out, &e),
         ERR_OK);
     assert_string_equal(
         buf_str(&out),
@@ -221,7 +286,8 @@ an_answer_cut_anywhere_is_refused(void **state)
         buf_init(&out, STATE_MAX_BYTES);
         assert_int_equal(
             state_filter(
-                (struct span){shown, n}, span_of(PLAIN("s 10.0.0.1:80")), true, &out, &e),
+                (struct span){shown, n}, span_of(PLAIN("s 10.0.0.1:80")), &no_renames, true,
+                &out, &e),
             ERR_INVALID);
     }
 }
@@ -244,7 +310,8 @@ what_is_no_answer_or_no_configuration_is_refused(void **state)
 
         buf_init(&out, STATE_MAX_BYTES);
         assert_int_equal(
-            state_filter(span_of(rows[i].shown), span_of(rows[i].config), true, &out, &e),
+            state_filter(
+                span_of(rows[i].shown), span_of(rows[i].config), &no_renames, true, &out, &e),
             ERR_INVALID);
     }
 }
@@ -258,6 +325,7 @@ main(void)
         cmocka_unit_test(a_server_that_no_check_has_reached_starts_anew),
         cmocka_unit_test(what_an_operator_did_is_kept_and_what_haproxy_inherits_is_not),
         cmocka_unit_test(the_address_of_a_name_is_that_names_only),
+        cmocka_unit_test(a_server_keeps_its_state_under_another_name),
         cmocka_unit_test(a_changed_worker_gets_the_weights_of_the_configuration),
         cmocka_unit_test(lines_of_another_form_are_left_out),
         cmocka_unit_test(an_answer_cut_anywhere_is_refused),

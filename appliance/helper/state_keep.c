@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "helper/state_file.h"
+#include "helper/state_keep.h"
 
 #include <string.h>
 
@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/probe.h"
 #include "haproxy/admin.h"
+#include "haproxy/state_file.h"
 #include "helper/state_filter.h"
 
 /* Whether no file was changed by the admin socket since the worker was started. */
@@ -24,7 +25,9 @@ is_as_started(const struct helper_context *c)
 }
 
 static err_t
-read_state(const struct helper_context *c, struct span config, struct buf *out, struct error *e)
+read_state(
+    const struct helper_context *c, struct span config, const struct renames *renames,
+    struct buf *out, struct error *e)
 {
     static const char command[] = "show servers state\n";
     CLEANUP(buf_fini) struct buf shown;
@@ -37,43 +40,23 @@ read_state(const struct helper_context *c, struct span config, struct buf *out, 
         return code;
     }
     return state_filter(
-        (struct span){buf_str(&shown), shown.len}, config, is_as_started(c), out, e);
+        (struct span){buf_str(&shown), shown.len}, config, renames, is_as_started(c), out, e);
 }
 
 void
-state_file_write(const struct helper_context *c, const char *config, size_t bytes)
+state_keep(const struct helper_context *c, struct span config, const struct renames *renames)
 {
     CLEANUP(buf_fini) struct buf text;
     struct error e;
     err_t code;
 
     buf_init(&text, STATE_MAX_BYTES);
-    code = read_state(c, (struct span){config, bytes}, &text, &e);
+    code = read_state(c, config, renames, &text, &e);
     if (code == ERR_OK) {
         code = file_write_at(c->run_fd, SERVER_STATE_FILE, text.data, text.len, 0600, &e);
     }
     if (code != ERR_OK) {
         log_warning("servers start without their state: %s", e.msg);
-        state_file_clear(c);
-    }
-}
-
-void
-state_file_clear(const struct helper_context *c)
-{
-    static const char nothing[] = SERVER_STATE_EMPTY;
-    struct error e;
-
-    if (file_write_at(c->run_fd, SERVER_STATE_FILE, nothing, sizeof nothing - 1, 0600, &e) !=
-        ERR_OK) {
-        log_warning("cannot empty the file of server states: %s", e.msg);
-    }
-}
-
-void
-state_file_require(const struct helper_context *c)
-{
-    if (!file_exists_at(c->run_fd, SERVER_STATE_FILE)) {
-        state_file_clear(c);
+        state_file_clear(c->run_fd);
     }
 }
