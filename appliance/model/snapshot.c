@@ -179,17 +179,20 @@ snapshot_name_bound(const struct snapshot *s, enum kind k, const char *name)
     return low;
 }
 
+size_t
+snapshot_position(const struct snapshot *s, enum kind k, const char *id)
+{
+    uint64_t key;
+
+    ASSERT((unsigned)k < KIND_COUNT);
+    return snapshot_id_key(k, id, &key) ? id_at(checked(s), k, key) : SIZE_MAX;
+}
+
 const struct object *
 snapshot_by_id(const struct snapshot *s, enum kind k, const char *id)
 {
-    uint64_t key;
-    size_t at;
+    size_t at = snapshot_position(s, k, id);
 
-    ASSERT((unsigned)k < KIND_COUNT);
-    if (!snapshot_id_key(k, id, &key)) {
-        return NULL;
-    }
-    at = id_at(checked(s), k, key);
     return at != SIZE_MAX ? s->by_id[at] : NULL;
 }
 
