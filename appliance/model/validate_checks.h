@@ -54,8 +54,6 @@ struct problem checks_at(const struct object *o, const char *pointer);
 bool
 checks_blame_with(const struct checks *c, const struct object *own, const struct object *with);
 
-/* A hash for tables of one call; seed chains several parts. */
-uint32_t checks_hash(uint32_t seed, const char *s, size_t len);
 /* Slots of an open table with room for count entries: a power of two. */
 size_t checks_slots(size_t count);
 

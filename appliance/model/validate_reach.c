@@ -13,6 +13,7 @@
 #define REACHED_MAX 64
 #define ARENA_BYTES ((size_t)1 << 20)
 #define ID_BYTES    16
+#define WORDS_MAX   16 /* with more, looking closer is cheaper */
 #define BIT(field)  (UINT64_C(1) << (field))
 #define ALL_FIELDS  UINT64_MAX
 
@@ -112,6 +113,34 @@ struct wanted {
     size_t count;
 };
 
+/* A sieve: an object without all bits of one of them holds none of the words. */
+struct words {
+    uint32_t bits[WORDS_MAX];
+    size_t count;
+    bool any; /* lets all pass */
+};
+
+static void
+add_word(struct words *w, struct text text)
+{
+    if (w->count == WORDS_MAX) {
+        w->any = true;
+    } else {
+        w->bits[w->count++] = object_word(text);
+    }
+}
+
+static bool
+may_hold(const struct object *o, const struct words *w)
+{
+    for (size_t i = 0; i < w->count && !w->any; i++) {
+        if ((o->words & w->bits[i]) == w->bits[i]) {
+            return true;
+        }
+    }
+    return w->any;
+}
+
 static bool
 is_wanted(const struct wanted *w, enum kind kind, const struct value *ref)
 {
@@ -184,10 +213,13 @@ add_users_by(struct reach *r, enum kind user, uint32_t by, size_t from, size_t t
     const struct snapshot *s = snapshot_of(r->after, user);
     const struct object *const *objects;
     struct wanted w;
+    struct words words = {.count = 0};
     w.count = 0;
     for (size_t i = from; i < to; i++) {
         if (matters(&r->items[i], user, by)) {
-            w.objects[w.count++] = any_side(&r->items[i]);
+            const struct object *o = any_side(&r->items[i]);
+            w.objects[w.count++] = o;
+            add_word(&words, (struct text){o->id, (uint32_t)strlen(o->id)});
         }
     }
     if (w.count == 0 || s == NULL) {
@@ -195,7 +227,7 @@ add_users_by(struct reach *r, enum kind user, uint32_t by, size_t from, size_t t
     }
     size_t count = snapshot_kind(s, user, &objects);
     for (size_t i = 0; i < count && !r->too_many; i++) {
-        if (refers(objects[i], by, &w)) {
+        if (may_hold(objects[i], &words) && refers(objects[i], by, &w)) {
             add_unchanged(r, objects[i], BIT(by));
         }
     }
@@ -245,22 +277,43 @@ share_text(const struct value *a, const struct value *b)
     return false;
 }
 
-/* Listener and path are not compared: few services share a host. */
-static bool
-share_host(const struct object *o, const struct object *other)
-{
-    const struct value *a = object_value(o, F_SERVICE_HOSTS);
-    const struct value *b = object_value(other, F_SERVICE_HOSTS);
-    return object_bool(other, F_SERVICE_ENABLED) &&
-           (share_text(a, b) || (a->count == 0 && b->count == 0));
-}
-
 static bool
 share_listener(const struct object *o, const struct object *other)
 {
     return object_bool(other, F_SERVICE_ENABLED) &&
            share_text(
                object_value(o, F_SERVICE_LISTENERS), object_value(other, F_SERVICE_LISTENERS));
+}
+
+/* The path is not compared: few services share a host. */
+static bool
+share_host(const struct object *o, const struct object *other)
+{
+    const struct value *a = object_value(o, F_SERVICE_HOSTS);
+    const struct value *b = object_value(other, F_SERVICE_HOSTS);
+    return (share_text(a, b) || (a->count == 0 && b->count == 0)) && share_listener(o, other);
+}
+
+static void
+words_of_list(const struct object *o, unsigned field, struct words *ret)
+{
+    const struct value *v = object_value(o, field);
+    for (uint32_t i = 0; i < v->count; i++) {
+        add_word(ret, v->u.items[i].u.text);
+    }
+}
+
+static void
+words_of_listeners(const struct object *o, struct words *ret)
+{
+    words_of_list(o, F_SERVICE_LISTENERS, ret);
+}
+
+static void
+words_of_hosts(const struct object *o, struct words *ret)
+{
+    bool any_host = object_value(o, F_SERVICE_HOSTS)->count == 0;
+    words_of_list(o, any_host ? F_SERVICE_LISTENERS : F_SERVICE_HOSTS, ret);
 }
 
 static bool
@@ -292,23 +345,25 @@ static const struct {
     enum kind kind, other;
     uint64_t fields;
     bool (*concerned)(const struct reach *r, const struct object *o); /* NULL: always */
+    /* One of these is in whatever it meets; NULL: nothing is known. */
+    void (*words)(const struct object *o, struct words *ret);
     bool (*meet)(const struct object *o, const struct object *other);
 } compared[] = {
-    {K_NODE, K_LISTENER, BIT(F_NODE_PEERS_PORT), NULL, always},
+    {K_NODE, K_LISTENER, BIT(F_NODE_PEERS_PORT), NULL, NULL, always},
     {K_VIP_GROUP, K_VIP_GROUP,
-     BIT(F_VIP_GROUP_NAME) | BIT(F_VIP_GROUP_ADDRESSES) | BIT(F_VIP_GROUP_PRIMARY), NULL,
+     BIT(F_VIP_GROUP_NAME) | BIT(F_VIP_GROUP_ADDRESSES) | BIT(F_VIP_GROUP_PRIMARY), NULL, NULL,
      always},
     {K_LISTENER, K_LISTENER,
      BIT(F_LISTENER_NAME) | BIT(F_LISTENER_PORT) | BIT(F_LISTENER_ADDRESSES) |
          BIT(F_LISTENER_ENABLED),
-     NULL, same_port},
+     NULL, NULL, same_port},
     {K_SERVICE, K_SERVICE,
      BIT(F_SERVICE_NAME) | BIT(F_SERVICE_LISTENERS) | BIT(F_SERVICE_HOSTS) |
          BIT(F_SERVICE_PATH) | BIT(F_SERVICE_ENABLED),
-     is_on, share_host},
+     is_on, words_of_hosts, share_host},
     {K_SERVICE, K_SERVICE,
      BIT(F_SERVICE_NAME) | BIT(F_SERVICE_LISTENERS) | BIT(F_SERVICE_ENABLED), is_on_tcp,
-     share_listener},
+     words_of_listeners, share_listener},
 };
 
 static void
@@ -317,8 +372,12 @@ add_those_that_meet(struct reach *r, size_t row, const struct wanted *w)
     const struct snapshot *s = snapshot_of(r->after, compared[row].other);
     const struct object *const *objects;
     size_t count = s != NULL ? snapshot_kind(s, compared[row].other, &objects) : 0;
+    struct words words = {.any = compared[row].words == NULL};
+    for (size_t i = 0; i < w->count && !words.any; i++) {
+        compared[row].words(w->objects[i], &words);
+    }
     for (size_t i = 0; i < count && w->count > 0 && !r->too_many; i++) {
-        for (size_t j = 0; j < w->count; j++) {
+        for (size_t j = 0; may_hold(objects[i], &words) && j < w->count; j++) {
             if (compared[row].meet(w->objects[j], objects[i])) {
                 add_unchanged(r, objects[i], 0);
                 break;
