@@ -17,9 +17,8 @@ draft_plan_fini(struct draft_plan *plan)
 int
 draft_compare(enum kind a, const char *a_id, enum kind b, const char *b_id)
 {
-    int order = a == b ? 0 : strcmp(schema_kind(a)->name, schema_kind(b)->name);
-
-    return order != 0 ? order : strcmp(a_id, b_id);
+    /* The kinds are in the order of their names. */
+    return a != b ? (a < b ? -1 : 1) : strcmp(a_id, b_id);
 }
 
 int
@@ -157,26 +156,33 @@ copy_row(const struct draft_row *row)
     return copy;
 }
 
-/* live.draft with the plan's rows. */
+/* live.draft with the plan's rows: all three lists are sorted. */
 static void
 follow_plan(struct engine *en, const struct draft_plan *plan)
 {
-    const struct draft_list *old = &en->live.draft;
+    struct draft_list *old = &en->live.draft;
+    const struct draft_list *put = &plan->put;
     struct draft_list list = {.rows = NULL};
+    size_t next = 0;
 
-    list.rows = xcalloc(old->count + plan->put.count + 1, sizeof *list.rows);
+    list.rows = xcalloc(old->count + put->count + 1, sizeof *list.rows);
     for (size_t i = 0; i < old->count; i++) {
-        if (find_in(&plan->put, &old->rows[i]) == NULL &&
-            find_in(&plan->drop, &old->rows[i]) == NULL) {
-            list.rows[list.count++] = copy_row(&old->rows[i]);
+        struct draft_row *row = &old->rows[i];
+
+        while (next < put->count && compare(&put->rows[next], row) < 0) {
+            list.rows[list.count++] = copy_row(&put->rows[next++]);
+        }
+        if ((next == put->count || compare(&put->rows[next], row) > 0) &&
+            find_in(&plan->drop, row) == NULL) {
+            list.rows[list.count++] = *row;
+            row->object = NULL; /* moved */
         }
     }
-    for (size_t i = 0; i < plan->put.count; i++) {
-        list.rows[list.count++] = copy_row(&plan->put.rows[i]);
+    while (next < put->count) {
+        list.rows[list.count++] = copy_row(&put->rows[next++]);
     }
-    sort(&list);
-    draft_list_free(&en->live.draft);
-    en->live.draft = list;
+    draft_list_free(old);
+    *old = list;
 }
 
 err_t
@@ -190,7 +196,7 @@ draft_write(struct engine *en, const struct draft_plan *plan, struct error *e)
     code = store_draft_write(en->store, &plan->put, &plan->drop, e);
     if (code == ERR_OK) {
         follow_plan(en, plan);
-        view_publish(en);
+        view_publish_draft(en, plan->shows);
     }
     return code;
 }

@@ -25,15 +25,16 @@ now_s(const struct engine *en)
     return clock_wall_ms(en->config->clock) / 1000;
 }
 
-/* Turns what the draft shows into after. */
+/* Turns what the draft shows into after. A row that was left out may fit in now. */
 static err_t
 write_draft(
-    struct engine *en, const struct snapshot_pair *before, const struct snapshot_pair *after,
+    struct engine *en, const struct view *v, const struct snapshot_pair *after,
     const struct actor *who, struct error *e)
 {
     CLEANUP(draft_plan_fini) struct draft_plan plan = {.put_cap = 0};
 
-    draft_plan_make(en, before, after, who, &plan);
+    draft_plan_make(en, &v->draft, after, who, &plan);
+    plan.shows = v->whole_draft ? after : NULL;
     return draft_write(en, &plan, e);
 }
 
@@ -79,7 +80,7 @@ edit_on_engine(struct engine *en, void *ctx, struct error *e)
         return code;
     }
     code = edit_check(call->set, &v->draft, now_s(en), &after, call->p, e);
-    return code != ERR_OK ? code : write_draft(en, &v->draft, &after, call->who, e);
+    return code != ERR_OK ? code : write_draft(en, v, &after, call->who, e);
 }
 
 err_t

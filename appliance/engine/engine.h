@@ -57,6 +57,7 @@ struct view {
     int64_t local_rev;
     struct snapshot_pair now;
     struct snapshot_pair draft;
+    bool whole_draft;            /* no row was left out of draft */
     struct draft_entry *entries; /* sorted by kind's name, then name */
     size_t entry_count;
 };

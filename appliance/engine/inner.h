@@ -93,15 +93,18 @@ bool engine_stopping(struct engine *en);
 
 /* Makes the view of en->live, publishes it, and tells readers of events. */
 void view_publish(struct engine *en);
+/* The same where it is known what the rows of the draft make of the head. */
+void view_publish_draft(struct engine *en, const struct snapshot_pair *draft);
 /* Whether o (may be NULL) refers to what is not in the pair. */
 bool view_dangles(const struct object *o, const struct snapshot_pair *pair);
 
 /* ---- draft.c: engine thread ---- */
 
-/* Rows to write and rows to drop; both own their objects. */
+/* Rows to write and rows to drop, sorted (draft_row_compare); both own their objects. */
 struct draft_plan {
     struct draft_list put, drop;
     size_t put_cap, drop_cap;
+    const struct snapshot_pair *shows; /* what the draft shows then; NULL: to be found out */
 };
 
 void draft_plan_fini(struct draft_plan *plan);

@@ -219,11 +219,12 @@ compare_entries(const void *a, const void *b)
 {
     const struct draft_entry *x = a;
     const struct draft_entry *y = b;
-    int order = strcmp(schema_kind(x->kind)->name, schema_kind(y->kind)->name);
+    int order;
 
-    if (order == 0) {
-        order = strcmp(x->name, y->name);
+    if (x->kind != y->kind) {
+        return x->kind < y->kind ? -1 : 1; /* the kinds are in the order of their names */
     }
+    order = strcmp(x->name, y->name);
     return order != 0 ? order : strcmp(x->id, y->id);
 }
 
@@ -310,8 +311,25 @@ tell(struct engine *en, const struct view *former, const struct view *v)
     }
 }
 
+static bool
+is_whole(const struct overlay *o)
+{
+    for (size_t i = 0; i < o->live->draft.count; i++) {
+        if (o->left_out[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void
 view_publish(struct engine *en)
+{
+    view_publish_draft(en, NULL);
+}
+
+void
+view_publish_draft(struct engine *en, const struct snapshot_pair *draft)
 {
     const struct store_state *live = &en->live;
     struct view *v = xcalloc(1, sizeof *v);
@@ -325,8 +343,13 @@ view_publish(struct engine *en)
     v->head = live->head;
     v->local_rev = live->local_rev;
     v->now = pair_ref(&o.now);
-    overlay_make(&o, &v->draft);
-    settle_draft(&v->draft);
+    if (draft != NULL) {
+        v->draft = pair_ref(draft);
+    } else {
+        overlay_make(&o, &v->draft);
+        settle_draft(&v->draft);
+    }
+    v->whole_draft = is_whole(&o);
     make_entries(v, &o);
     free(o.left_out);
 

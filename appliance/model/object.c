@@ -94,6 +94,7 @@ struct block {
 struct sizes {
     size_t values;
     size_t bytes;
+    uint32_t words;
 };
 
 static bool
@@ -102,11 +103,21 @@ is_text(const struct schema_field *f)
     return f->type == FT_TEXT || f->type == FT_REF;
 }
 
+uint32_t
+object_word(struct text text)
+{
+    uint32_t hash = value_hash(0, text.s, text.len);
+
+    return UINT32_C(1) << hash % 32 | UINT32_C(1) << hash / 32 % 32 |
+           UINT32_C(1) << hash / 1024 % 32;
+}
+
 static void
 measure_scalar(const struct schema_field *f, const struct value *v, struct sizes *s)
 {
     if (is_text(f) && !v->is_null) {
         s->bytes += (size_t)v->u.text.len + 1;
+        s->words |= f->list || f->type == FT_REF ? object_word(v->u.text) : 0;
     }
 }
 
@@ -228,6 +239,7 @@ object_build(enum kind kind, const char *id, const struct value *fields)
     o->magic = OBJECT_MAGIC;
     atomic_init(&o->refs, 1);
     o->kind = kind;
+    o->words = sizes.words;
     memcpy(o->id, id, strlen(id) + 1);
     o->name = object_field(o, 0)->u.text;
     o->canonical = put_bytes(&block, canonical.data, canonical.len);

@@ -24,6 +24,7 @@ struct object {
     unsigned magic;
     _Atomic unsigned refs;
     enum kind kind;
+    uint32_t words; /* object_word of each reference and of each text in a list, together */
     char id[OBJECT_ID_BYTES];
     struct text name;
     struct hash objhash;
@@ -102,6 +103,10 @@ const struct value *object_value(const struct object *o, unsigned field);
 /* Calls fn for every reference the object holds (also inside records). */
 typedef void (*object_ref_fn)(void *ctx, enum kind kind, const char *id, const char *pointer);
 void object_each_ref(const struct object *o, object_ref_fn fn, void *ctx);
+
+/* The bits in "words" of every object that refers to that id or has that text in a list: who
+ * has them not, does not, and need not be looked at further. Few others have them. */
+uint32_t object_word(struct text text);
 
 /* Union of EFFECT_* of the fields in which a and b differ; either may be NULL (all fields).
  * For kinds whose object is created or deleted this is the union over all its fields. */

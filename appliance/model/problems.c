@@ -71,6 +71,8 @@ problems_add(
     ASSERT(p->arena != NULL);
     if (severity == SEVERITY_ERROR) {
         p->errors++;
+    } else if (p->errors_only) {
+        return;
     }
     if (p->count == PROBLEMS_MAX) {
         p->dropped++;

@@ -23,8 +23,9 @@ struct problems {
     struct arena *arena; /* owns the texts */
     struct problem items[PROBLEMS_MAX];
     size_t count;
-    size_t dropped; /* further ones that did not fit */
-    size_t errors;  /* of severity error, dropped ones included */
+    size_t dropped;   /* further ones that did not fit */
+    size_t errors;    /* of severity error, dropped ones included */
+    bool errors_only; /* set by whoever wants no warnings: they take no place then */
 };
 
 void problems_init(struct problems *p, struct arena *arena);

@@ -9,6 +9,7 @@
 
 #define FP_LINES_BYTES 8192
 #define FP_FIRST_BYTES 24
+#define DIFF_STEP      64 /* objects compared at once */
 
 static const struct snapshot *
 checked(const struct snapshot *s)
@@ -167,17 +168,20 @@ snapshot_name_bound(const struct snapshot *s, enum kind k, const char *name)
     return low;
 }
 
+size_t
+snapshot_position(const struct snapshot *s, enum kind k, const char *id)
+{
+    uint64_t key;
+
+    ASSERT((unsigned)k < KIND_COUNT);
+    return snapshot_id_key(k, id, &key) ? id_at(checked(s), k, key) : SIZE_MAX;
+}
+
 const struct object *
 snapshot_by_id(const struct snapshot *s, enum kind k, const char *id)
 {
-    uint64_t key;
-    size_t at;
+    size_t at = snapshot_position(s, k, id);
 
-    ASSERT((unsigned)k < KIND_COUNT);
-    if (!snapshot_id_key(k, id, &key)) {
-        return NULL;
-    }
-    at = id_at(checked(s), k, key);
     return at != SIZE_MAX ? s->by_id[at] : NULL;
 }
 
@@ -348,6 +352,22 @@ snapshot_refs(const struct snapshot_pair *pair)
 
 /* ---- differences ---- */
 
+/* A length at which both have the same objects from here on. */
+static size_t
+same_run(
+    const struct object *const *a, const struct object *const *b, size_t a_count,
+    size_t b_count)
+{
+    size_t count = a_count < b_count ? a_count : b_count;
+    size_t same = 0;
+
+    while (same + DIFF_STEP <= count &&
+           memcmp(a + same, b + same, DIFF_STEP * sizeof *a) == 0) {
+        same += DIFF_STEP;
+    }
+    return same;
+}
+
 static void
 diff_kind(
     const struct snapshot *a, const struct snapshot *b, enum kind k, snapshot_diff_fn fn,
@@ -359,6 +379,13 @@ diff_kind(
     size_t j_end = b->start[k + 1];
 
     while (i < i_end || j < j_end) {
+        size_t same = same_run(a->by_id + i, b->by_id + j, i_end - i, j_end - j);
+
+        i += same;
+        j += same;
+        if (i == i_end && j == j_end) {
+            break;
+        }
         if (j == j_end || (i < i_end && a->id_keys[i] < b->id_keys[j])) {
             fn(ctx, a->by_id[i++], NULL);
         } else if (i == i_end || a->id_keys[i] > b->id_keys[j]) {

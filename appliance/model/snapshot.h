@@ -61,6 +61,8 @@ size_t snapshot_kind_keys(
 /* i-th object in the order of the index: by kind's *name*, which is also the order of enum
  * kind, and then id (byte order). */
 const struct object *snapshot_at(const struct snapshot *s, size_t i);
+/* The i of an object, or SIZE_MAX. */
+size_t snapshot_position(const struct snapshot *s, enum kind k, const char *id);
 
 /* Fingerprint: SHA-256 of the line "<schema_version>\n" and the lines
  * "<kind> <id> <objhash hex>\n" in the order of snapshot_at. Computed on first use, kept. */

@@ -17,6 +17,24 @@ kind_has_refs(const struct schema_kind *kind)
 }
 
 void
+checks_run(struct checks *c, const struct kind_list kinds[KIND_COUNT])
+{
+    memcpy(c->kinds, kinds, sizeof(c->kinds));
+    checks_init(c);
+    check_listeners(c);
+    check_vip_groups(c);
+    check_services(c);
+    check_conditions(c);
+    check_rules(c);
+    check_pools(c);
+    check_monitors(c);
+    if (!c->p->errors_only) {
+        check_certificates(c); /* reads them all, for warnings */
+    }
+    checks_fini(c);
+}
+
+void
 validate_all(const struct snapshot_pair *candidate, int64_t now_s, struct problems *p)
 {
     validate_beside(candidate, NULL, now_s, p);
@@ -27,18 +45,15 @@ validate_beside(
     const struct snapshot_pair *candidate, const struct snapshot_pair *other, int64_t now_s,
     struct problems *p)
 {
-    struct checks c;
-    checks_init(&c, candidate, now_s, p);
-    c.other = other;
-    check_listeners(&c);
-    check_vip_groups(&c);
-    check_services(&c);
-    check_conditions(&c);
-    check_rules(&c);
-    check_pools(&c);
-    check_monitors(&c);
-    check_certificates(&c);
-    checks_fini(&c);
+    struct checks c = {.pair = candidate, .other = other, .now_s = now_s, .p = p};
+    struct kind_list kinds[KIND_COUNT] = {{NULL, 0}};
+    for (unsigned k = 0; k < KIND_COUNT; k++) {
+        const struct snapshot *s = snapshot_of(candidate, (enum kind)k);
+        if (s != NULL) {
+            kinds[k].count = snapshot_kind(s, (enum kind)k, &kinds[k].items);
+        }
+    }
+    checks_run(&c, kinds);
 }
 
 struct use {

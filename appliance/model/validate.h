@@ -27,6 +27,11 @@ void validate_beside(
     const struct snapshot_pair *candidate, const struct snapshot_pair *other, int64_t now_s,
     struct problems *p);
 
+/* Whether the checks of validate_all find no error at any object that the change from before
+ * to after can reach: then after has no error that before has not. Much faster, since an edit
+ * of one object reaches few. False says little: compare validate_beside of both sides. */
+bool validate_reached(const struct snapshot_pair *before, const struct snapshot_pair *after);
+
 /* What is costly and needs only one object: for each object that is new or changed, before
  * validate_all. A certificate whose key does not belong to it is an error; its dates are
  * warnings. Other kinds have nothing here. */

@@ -169,7 +169,7 @@ count_names(const char *names)
 static bool
 find_name(const struct name_check *nc, uint32_t listener, const char *name, uint32_t len)
 {
-    uint32_t hash = checks_hash(listener, name, len);
+    uint32_t hash = value_hash(listener, name, len);
     size_t at = hash & nc->slot_mask;
     for (; nc->slots[at].name != NULL; at = (at + 1) & nc->slot_mask) {
         const struct shown_name *slot = &nc->slots[at];
@@ -187,7 +187,7 @@ add_names(struct name_check *nc, uint32_t listener, const char *names)
     while (*names != '\0') {
         uint32_t len = (uint32_t)strcspn(names, " ");
         if (!find_name(nc, listener, names, len)) {
-            uint32_t hash = checks_hash(listener, names, len);
+            uint32_t hash = value_hash(listener, names, len);
             size_t at = hash & nc->slot_mask;
             while (nc->slots[at].name != NULL) {
                 at = (at + 1) & nc->slot_mask;

@@ -6,7 +6,8 @@
 
 #include "model/validate.h"
 
-/* Objects of one kind, in the order of snapshot_kind; pos below is an index in it. */
+/* Objects of one kind: all, in the order of snapshot_kind, or some in any order; pos below is
+ * an index in it. */
 struct kind_list {
     const struct object *const *items;
     size_t count;
@@ -34,9 +35,13 @@ struct checks {
 
 #define CHECKS_NONE UINT32_MAX
 
-/* Finds the target of every reference, once; those that do not exist are problems. */
-void checks_init(
-    struct checks *c, const struct snapshot_pair *pair, int64_t now_s, struct problems *p);
+/* All checks on these objects of the pair; what they refer to must be among them. c has pair,
+ * other, now_s and p set. */
+void checks_run(struct checks *c, const struct kind_list kinds[KIND_COUNT]);
+
+/* Finds the target of every reference in c->kinds, once; those that do not exist are
+ * problems. */
+void checks_init(struct checks *c);
 void checks_fini(struct checks *c);
 
 /* Targets of one field of an object, in order: a position, or CHECKS_NONE. */
@@ -49,8 +54,6 @@ struct problem checks_at(const struct object *o, const char *pointer);
 bool
 checks_blame_with(const struct checks *c, const struct object *own, const struct object *with);
 
-/* A hash for tables of one call; seed chains several parts. */
-uint32_t checks_hash(uint32_t seed, const char *s, size_t len);
 /* Slots of an open table with room for count entries: a power of two. */
 size_t checks_slots(size_t count);
 
@@ -60,6 +63,8 @@ checks_object(const struct checks *c, enum kind kind, uint32_t pos)
     return pos == CHECKS_NONE ? NULL : c->kinds[kind].items[pos];
 }
 
+/* What a check reads of an object that it does not check stands in the tables of
+ * validate_reach.c. */
 void check_listeners(const struct checks *c);
 void check_pools(const struct checks *c);
 void check_monitors(const struct checks *c);

@@ -19,7 +19,7 @@ number_targets(const struct checks *c)
     for (size_t i = 0; i < servers->count; i++) {
         struct text address = object_text(servers->items[i], F_SERVER_ADDRESS);
         int64_t port = object_int(servers->items[i], F_SERVER_PORT);
-        size_t at = checks_hash((uint32_t)port, address.s, address.len) & mask;
+        size_t at = value_hash((uint32_t)port, address.s, address.len) & mask;
         numbers[i] = (uint32_t)i;
         while (slots[at] != 0) {
             const struct object *other = servers->items[slots[at] - 1];

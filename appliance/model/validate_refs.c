@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The candidate's objects by id, and what its references lead to. */
+/* Objects by id, and what their references lead to. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,22 +9,6 @@
 
 #define POINTER_BYTES 192
 #define REF_FIELDS    16 /* of a kind, at most */
-
-uint32_t
-checks_hash(uint32_t seed, const char *s, size_t len)
-{
-    uint64_t h = (uint64_t)seed + len * UINT64_C(0x9e3779b97f4a7c15);
-    for (; len >= 8; s += 8, len -= 8) {
-        uint64_t word;
-        memcpy(&word, s, 8);
-        h = (h ^ word) * UINT64_C(0xff51afd7ed558ccd);
-        h ^= h >> 32;
-    }
-    uint64_t rest = 0;
-    memcpy(&rest, s, len);
-    h = (h ^ rest) * UINT64_C(0xff51afd7ed558ccd);
-    return (uint32_t)(h ^ (h >> 32));
-}
 
 size_t
 checks_slots(size_t count)
@@ -121,10 +105,6 @@ index_objects(struct checks *c)
     uint64_t kinds = target_kinds();
     size_t total = 0;
     for (unsigned k = 0; k < KIND_COUNT; k++) {
-        const struct snapshot *s = snapshot_of(c->pair, (enum kind)k);
-        if (s != NULL) {
-            c->kinds[k].count = snapshot_kind(s, (enum kind)k, &c->kinds[k].items);
-        }
         total += (kinds >> k & 1u) != 0 ? c->kinds[k].count : 0;
     }
     c->slot_mask = checks_slots(total) - 1;
@@ -262,10 +242,8 @@ checks_targets(const struct checks *c, enum kind kind, size_t pos, uint32_t fiel
 }
 
 void
-checks_init(
-    struct checks *c, const struct snapshot_pair *pair, int64_t now_s, struct problems *p)
+checks_init(struct checks *c)
 {
-    *c = (struct checks){.pair = pair, .now_s = now_s, .p = p};
     index_objects(c);
     struct walk w = {.c = c, .cap = 1024};
     c->targets = xmalloc(w.cap * sizeof(c->targets[0]));

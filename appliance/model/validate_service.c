@@ -156,7 +156,7 @@ publish(struct service_check *sc, struct published own)
     const struct object *o = services->items[own.service - 1];
     struct text host = host_of(o, own.host_index);
     struct text path = path_of(o);
-    own.hash = checks_hash(checks_hash(own.listener, host.s, host.len), path.s, path.len);
+    own.hash = value_hash(value_hash(own.listener, host.s, host.len), path.s, path.len);
     size_t at = own.hash & sc->slot_mask;
     for (; sc->slots[at].service != 0; at = (at + 1) & sc->slot_mask) {
         const struct published *slot = &sc->slots[at];

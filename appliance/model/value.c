@@ -408,3 +408,19 @@ value_equal(const struct schema_field *f, const struct value *a, const struct va
     }
     return true;
 }
+
+uint32_t
+value_hash(uint32_t seed, const char *s, size_t len)
+{
+    uint64_t h = (uint64_t)seed + len * UINT64_C(0x9e3779b97f4a7c15);
+    for (; len >= 8; s += 8, len -= 8) {
+        uint64_t word;
+        memcpy(&word, s, 8);
+        h = (h ^ word) * UINT64_C(0xff51afd7ed558ccd);
+        h ^= h >> 32;
+    }
+    uint64_t rest = 0;
+    memcpy(&rest, s, len);
+    h = (h ^ rest) * UINT64_C(0xff51afd7ed558ccd);
+    return (uint32_t)(h ^ (h >> 32));
+}

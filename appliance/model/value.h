@@ -46,4 +46,7 @@ bool value_is_ip(const char *s);
 /* True when both values of a field are the same, in records and lists too. */
 bool value_equal(const struct schema_field *f, const struct value *a, const struct value *b);
 
+/* A hash for tables in memory; seed chains several parts. */
+uint32_t value_hash(uint32_t seed, const char *s, size_t len);
+
 #endif

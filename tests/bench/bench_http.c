@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests a second that the API answers at 1,000 services, beside a bare libmicrohttpd that
- * answers the same bytes, by turns; and the time of a draft write beside a SQLite transaction
- * that writes as much. The server is that of lockstepd, in this process so that it can also
- * listen without TLS; the node below it is a fake. */
+/* Requests a second that the API answers at 1,000 services, beside a bare
+ * libmicrohttpd that answers the same bytes, by turns; and the time of a draft
+ * write beside a SQLite transaction that writes as much. The server is that of
+ * lockstepd, in this process so that it can also listen without TLS; the node
+ * below it is a fake. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,13 +51,17 @@ put_service(struct buf *out, int i)
     }
     buf_printf(
         out,
-        ",{'op':'create','kind':'monitor','body':{'name':'svc%d','type':'http','path':"
-        "'/healthz'}},{'op':'create','kind':'pool','body':{'name':'svc%d','monitor':'svc%d',"
+        ",{'op':'create','kind':'monitor','body':{'name':'svc%d','type':'"
+        "http','path':"
+        "'/"
+        "healthz'}},{'op':'create','kind':'pool','body':{'name':'svc%d','"
+        "monitor':'svc%d',"
         "'members':[{'server':'svc%d.s1'},{'server':'svc%d.s2'}]}}",
         i, i, i, i, i);
     buf_printf(
         out,
-        ",{'op':'create','kind':'service','body':{'name':'svc%d','listeners':['web'],"
+        ",{'op':'create','kind':'service','body':{'name':'svc%d','"
+        "listeners':['web'],"
         "'hosts':['svc%d.example.test'],'pool':'svc%d'}}",
         i, i, i);
 }
@@ -69,7 +74,8 @@ fill(struct http_lab *l)
     buf_init(&ops, OPS_BYTES);
     buf_printf(
         &ops,
-        "{'apply':true,'ops':[{'op':'create','kind':'listener','body':{'name':'web',"
+        "{'apply':true,'ops':[{'op':'create','kind':'listener','body':{'"
+        "name':'web',"
         "'addresses':['127.0.0.1'],'port':%d}}",
         l->engine->fake.port);
     for (int i = 0; i < SERVICES; i++) {
@@ -195,12 +201,14 @@ static const char bare_tables[] =
     "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
     "CREATE TABLE body (hash BLOB, kind TEXT, form INTEGER, data BLOB, "
     "PRIMARY KEY (hash, kind));"
-    "CREATE TABLE draft (kind TEXT, id TEXT, name TEXT, hash BLOB, base BLOB, author TEXT, "
+    "CREATE TABLE draft (kind TEXT, id TEXT, name TEXT, hash BLOB, base BLOB, "
+    "author TEXT, "
     "at INTEGER, PRIMARY KEY (kind, id)) WITHOUT ROWID;";
 static const char bare_transaction[] =
     "BEGIN IMMEDIATE;"
     "INSERT INTO body VALUES (randomblob(32), 'server', 0, randomblob(300));"
-    "INSERT OR REPLACE INTO draft VALUES ('server', '0123456789abcdef', 'svc7.s1', "
+    "INSERT OR REPLACE INTO draft VALUES ('server', '0123456789abcdef', "
+    "'svc7.s1', "
     "randomblob(32), randomblob(32), 'key deploy', 1);"
     "COMMIT;";
 
@@ -228,25 +236,43 @@ write_bare(struct db *d)
     return (double)(load_now_us() - start);
 }
 
-/* One PATCH from call to answer, on a kept connection; the ETag leads to the next. */
+/* A kind of draft write. */
+struct write {
+    const char *what;
+    const char *line;    /* method and path */
+    const char *body[2]; /* around a number that is another one each time */
+};
+
+static const struct write writes[] = {
+    {"port of a server", "PATCH /api/v1/servers/svc7.s1", {"{\"port\":", "}"}},
+    {"limit of a server", "PATCH /api/v1/servers/svc8.s1", {"{\"maxconn\":", "}"}},
+    {"hosts of a service", "PATCH /api/v1/services/svc9", {"{\"hosts\":[\"h", ".test\"]}"}},
+    {"new server",
+     "POST /api/v1/servers",
+     {"{\"name\":\"new", "\",\"address\":\"10.9.9.9\",\"port\":80}"}},
+};
+
+/* From call to answer, on a kept connection; the ETag leads to the next. */
 static double
-write_draft(struct lab *l, int fd, int n)
+write_draft(struct lab *l, int fd, const struct write *w, int n)
 {
     struct http_lab *h = l->http;
     struct buf CLEANUP(buf_fini) out;
-    char body[32];
+    char body[128];
+    bool patch = w->line[1] == 'A';
     int64_t start;
 
-    (void)snprintf(body, sizeof body, "{\"port\":%d}", 1000 + n);
+    (void)snprintf(body, sizeof body, "%s%d%s", w->body[0], 1000 + n, w->body[1]);
     buf_init(&out, REQUEST_BYTES);
     buf_printf(
         &out,
-        "PATCH /api/v1/servers/svc7.s1 HTTP/1.1\r\nHost: node\r\nAuthorization: Bearer %s\r\n"
-        "If-Match: %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
-        buf_str(&h->key), http_lab_field(h, "ETag"), strlen(body), body);
+        "%s HTTP/1.1\r\nHost: node\r\nAuthorization: Bearer %s\r\n%s%s%s"
+        "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+        w->line, buf_str(&h->key), patch ? "If-Match: " : "",
+        patch ? http_lab_field(h, "ETag") : "", patch ? "\r\n" : "", strlen(body), body);
     start = load_now_us();
     http_lab_send(fd, buf_str(&out), out.len);
-    if (!http_lab_read(h, fd, false) || h->status != 200) {
+    if (!http_lab_read(h, fd, false) || h->status != (patch ? 200 : 201)) {
         (void)fprintf(stderr, "draft write: %s\n", buf_str(&h->bytes));
         exit(1);
     }
@@ -254,26 +280,38 @@ write_draft(struct lab *l, int fd, int n)
 }
 
 static void
-bench_draft(struct lab *l)
+bench_draft(struct lab *l, struct db *d, const struct write *w)
 {
     static double ratio[WRITES], ours[WRITES], theirs[WRITES];
-    struct db *d = open_bare(l);
+    const char *path = strchr(w->line, ' ');
     int fd;
 
-    http_lab_must(l->http, 200, "GET /api/v1/servers/svc7.s1", NULL, NULL);
+    http_lab_must(
+        l->http, 200, arena_printf(l->http->engine->arena, "GET%s", path), NULL, NULL);
     fd = http_lab_connect(l->http);
     for (int i = 0; i < WRITES; i++) {
         theirs[i] = write_bare(d);
-        ours[i] = write_draft(l, fd, i);
+        ours[i] = write_draft(l, fd, w, i);
         ratio[i] = ours[i] / theirs[i];
     }
     (void)close(fd);
-    db_close(d);
     (void)printf(
-        "draft write: bare SQLite %.0f us, PATCH from call to answer %.0f us\n",
+        "draft write, %s: bare SQLite %.0f us, from call to answer %.0f us\n", w->what,
         load_median(theirs, WRITES), load_median(ours, WRITES));
     (void)printf(
-        "@ draft write, of a bare transaction|%.2f|<= 2\n", load_median(ratio, WRITES));
+        "@ draft write, %s, of a bare transaction|%.2f|<= 2\n", w->what,
+        load_median(ratio, WRITES));
+}
+
+static void
+bench_drafts(struct lab *l)
+{
+    struct db *d = open_bare(l);
+
+    for (size_t i = 0; i < ARRAY_LEN(writes); i++) {
+        bench_draft(l, d, &writes[i]);
+    }
+    db_close(d);
 }
 
 /* ---- */
@@ -309,7 +347,7 @@ main(void)
     bench_list(&l, "pools");
     bench_list(&l, "servers");
     bench_health(&l);
-    bench_draft(&l);
+    bench_drafts(&l);
     close_lab(&l);
     return 0;
 }

@@ -290,6 +290,45 @@ problems_point_at_the_field_that_is_wrong(void **state)
     each_object(check_spoiled);
 }
 
+static void
+has_word(void *ctx, enum kind kind, const char *id, const char *pointer)
+{
+    const struct object *o = ctx;
+    uint32_t word = object_word((struct text){id, (uint32_t)strlen(id)});
+
+    (void)kind;
+    (void)pointer;
+    HOLDS((o->words & word) == word);
+}
+
+static void
+check_words(struct world *w, const struct object *o)
+{
+    const struct schema_kind *k = schema_kind(o->kind);
+    struct object *copy = object_ref(o);
+
+    (void)w;
+    object_each_ref(o, has_word, copy);
+    object_unref(copy);
+    for (uint32_t i = 0; i < k->field_count; i++) {
+        const struct value *v = object_value(o, i);
+
+        for (uint32_t j = 0; k->fields[i].list && k->fields[i].type == FT_TEXT && j < v->count;
+             j++) {
+            uint32_t word = object_word(v->u.items[j].u.text);
+
+            HOLDS((o->words & word) == word);
+        }
+    }
+}
+
+static void
+an_object_has_the_words_of_its_references_and_lists(void **state)
+{
+    (void)state;
+    each_object(check_words);
+}
+
 /* ---- snapshots ---- */
 
 /* All objects of s in a random order, borrowed. */
@@ -514,6 +553,7 @@ main(void)
         cmocka_unit_test(order_of_unordered_lists_does_not_matter),
         cmocka_unit_test(secrets_never_leave_through_the_api),
         cmocka_unit_test(problems_point_at_the_field_that_is_wrong),
+        cmocka_unit_test(an_object_has_the_words_of_its_references_and_lists),
         cmocka_unit_test(fingerprint_does_not_depend_on_the_order_of_inserts),
         cmocka_unit_test(applying_a_diff_gives_the_other_snapshot),
         cmocka_unit_test(writing_back_what_was_read_changes_nothing),

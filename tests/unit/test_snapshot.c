@@ -215,6 +215,34 @@ tells_differences_in_the_order_of_ids(void **state)
     snapshot_unref(b);
 }
 
+/* Long runs that are the same are passed over as such. */
+static void
+tells_few_differences_of_many_objects(void **state)
+{
+    (void)state;
+    struct snapshot_edit *x = snapshot_edit_new(NULL);
+    struct snapshot *a;
+    struct snapshot *b;
+    char name[16];
+
+    for (unsigned id = 1; id <= 300; id++) {
+        (void)snprintf(name, sizeof name, "s%u", id);
+        snapshot_edit_put(x, lab_server(id, name));
+    }
+    a = lab_seal(x);
+    x = snapshot_edit_new(a);
+    snapshot_edit_put(x, lab_server(64, "first"));
+    snapshot_edit_remove(x, K_SERVER, "0000000000000081"); /* 129 */
+    snapshot_edit_put(x, lab_server(299, "last"));
+    snapshot_edit_put(x, lab_server(301, "new"));
+    b = lab_seal(x);
+    differs(a, b, "s64>first s129> s299>last >new ");
+    differs(b, a, "first>s64 >s129 last>s299 new> ");
+    differs(b, b, "");
+    snapshot_unref(a);
+    snapshot_unref(b);
+}
+
 int
 main(void)
 {
@@ -227,6 +255,7 @@ main(void)
         cmocka_unit_test(fingerprint_is_the_hash_of_its_lines),
         cmocka_unit_test(fingerprint_of_nothing_has_only_the_version),
         cmocka_unit_test(tells_differences_in_the_order_of_ids),
+        cmocka_unit_test(tells_few_differences_of_many_objects),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
