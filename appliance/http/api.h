@@ -19,6 +19,7 @@ json_t *api_draft(const struct view *v);
 json_t *api_commit_name(const struct commit *c);
 /* The words of "effect" that occur in an array of object diffs, each once. */
 json_t *api_effects(const json_t *objects);
+bool api_has_effect(const json_t *diff, const char *word);
 /* A commit id in a body; false: refused. Absent or null: *ret_given false. */
 bool api_read_hash(struct request *r, const char *key, struct hash *ret, bool *ret_given);
 /* The text "note" of a body: at most 200 bytes, or NULL. False: refused. */
@@ -104,5 +105,7 @@ MUST_USE err_t api_check(
 MUST_USE err_t api_diff(
     struct request *r, const struct snapshot_pair *before, const struct snapshot_pair *after,
     json_t **ret, struct error *e);
+/* Adds "sessions" to the diff of what an apply would change: what a reload would meet. */
+void api_diff_sessions(struct request *r, json_t *diff);
 
 #endif

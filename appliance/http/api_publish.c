@@ -95,6 +95,7 @@ reply_plan(struct request *r, struct publish *x)
     }
     (void)json_object_set_new(diff, "from", json_string(x->choice.apply ? "head" : "draft"));
     (void)json_object_set_new(diff, "to", json_string("plan"));
+    api_diff_sessions(r, diff);
     (void)json_object_set_new(result, "diff", diff);
     answer_when_tried(r, x, result, 0);
 }
