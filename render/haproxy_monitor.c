@@ -2,6 +2,7 @@
 /* How the servers of a pool are checked. */
 #include "model/probe_text.h"
 #include "render/backend.h"
+#include "render/monitor.h"
 #include "render/quote.h"
 
 #define BYTES_MAX ((size_t)4096) /* of what is sent or expected */
@@ -151,38 +152,47 @@ put_talk(struct writer *w, int64_t type)
     }
 }
 
-static bool
-uses_tls(const struct check *c)
+int64_t
+monitor_port(const struct object *monitor)
 {
-    bool chosen = fields_set(c->monitor, FIELDS_BIT(F_MONITOR_TLS));
+    return fields_int(monitor, F_MONITOR_TYPE) == V_MONITOR_TYPE_AGENT
+               ? 0
+               : fields_int(monitor, F_MONITOR_PORT);
+}
 
-    if (c->type == V_MONITOR_TYPE_TLS) {
+bool
+monitor_uses_tls(const struct object *monitor, const struct object *pool)
+{
+    int64_t type = fields_int(monitor, F_MONITOR_TYPE);
+    bool chosen = fields_set(monitor, FIELDS_BIT(F_MONITOR_TLS));
+
+    if (type == V_MONITOR_TYPE_TLS) {
         return true;
     }
     /* The agent's check of the server itself has no choice of its own. */
-    if (!chosen || c->type == V_MONITOR_TYPE_AGENT) {
-        return c->port == 0 && fields_on(c->pool, F_POOL_TLS);
+    if (!chosen || type == V_MONITOR_TYPE_AGENT) {
+        return monitor_port(monitor) == 0 && fields_on(pool, F_POOL_TLS);
     }
-    return fields_int(c->monitor, F_MONITOR_TLS) == V_MONITOR_TLS_ON;
+    return fields_int(monitor, F_MONITOR_TLS) == V_MONITOR_TLS_ON;
 }
 
-/* The name that the check asks for, may be empty. */
-static struct text
-sni_of(const struct check *c)
+struct text
+monitor_sni(const struct object *monitor, const struct object *pool)
 {
-    struct text sni = fields_text(c->monitor, F_MONITOR_SNI);
+    struct text sni = fields_text(monitor, F_MONITOR_SNI);
     int64_t of_pool =
-        fields_on(c->pool, F_POOL_TLS) ? fields_int(c->pool, F_POOL_SNI) : V_POOL_SNI_NONE;
+        fields_on(pool, F_POOL_TLS) ? fields_int(pool, F_POOL_SNI) : V_POOL_SNI_NONE;
     const char *colon;
 
     if (sni.len > 0) {
         return sni;
     }
     if (of_pool == V_POOL_SNI_NAME) {
-        return fields_text(c->pool, F_POOL_SNI_NAME);
+        return fields_text(pool, F_POOL_SNI_NAME);
     }
-    if (of_pool == V_POOL_SNI_HOST && c->type == V_MONITOR_TYPE_HTTP) {
-        sni = fields_text(c->monitor, F_MONITOR_HOST);
+    if (of_pool == V_POOL_SNI_HOST &&
+        fields_int(monitor, F_MONITOR_TYPE) == V_MONITOR_TYPE_HTTP) {
+        sni = fields_text(monitor, F_MONITOR_HOST);
         colon = sni.len > 0 && sni.s[0] != '[' ? memchr(sni.s, ':', sni.len) : NULL;
         sni.len = colon != NULL ? (uint32_t)(colon - sni.s) : sni.len;
         return sni.len > 0 && sni.s[0] == '[' ? quote_text("") : sni;
@@ -194,7 +204,7 @@ static void
 put_check_tls(const struct check *c)
 {
     struct writer *w = c->w;
-    struct text sni = sni_of(c);
+    struct text sni = monitor_sni(c->monitor, c->pool);
 
     PUT(w->out, "    default-server check-ssl");
     /* HAProxy asks for it although the connections of visitors have no TLS. */
@@ -217,7 +227,7 @@ put_connection(const struct check *c)
 {
     struct writer *w = c->w;
 
-    if (uses_tls(c)) {
+    if (monitor_uses_tls(c->monitor, c->pool)) {
         put_check_tls(c);
     } else if (c->port == 0 && fields_on(c->pool, F_POOL_TLS)) {
         PUT(w->out, "    default-server no-check-ssl");
@@ -275,13 +285,10 @@ haproxy_monitor_write(struct writer *w, const struct object *monitor)
         .monitor = monitor,
         .pool = w->object,
         .type = fields_int(monitor, F_MONITOR_TYPE),
-        .port = fields_int(monitor, F_MONITOR_PORT),
+        .port = monitor_port(monitor),
     };
 
     w->object = monitor;
-    if (c.type == V_MONITOR_TYPE_AGENT) {
-        c.port = 0;
-    }
     PUT(w->out, "    # check ");
     writer_put_text(w->out, monitor->name);
     writer_end(w, F_MONITOR_NAME);

@@ -60,3 +60,15 @@ date_format(int64_t wall_ms, char *out)
     *out++ = 'Z';
     *out = '\0';
 }
+
+void
+date_put_length(struct buf *out, int64_t seconds)
+{
+    if (seconds == 0 || seconds % 60 != 0) {
+        buf_printf(out, "%llds", (long long)seconds);
+    } else if (seconds % 3600 != 0) {
+        buf_printf(out, "%lldm", (long long)seconds / 60);
+    } else {
+        buf_printf(out, "%lldh", (long long)seconds / 3600);
+    }
+}

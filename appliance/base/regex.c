@@ -5,6 +5,7 @@
 #include <pcre2.h>
 
 #define REASON_BYTES 128
+#define STEPS_MAX    1000000 /* of one search */
 
 err_t
 regex_check(const char *pattern, size_t len, struct error *e)
@@ -28,4 +29,25 @@ regex_check(const char *pattern, size_t len, struct error *e)
     return error_set(
         e, ERR_INVALID, "this is no regular expression: %s at character %zu", (char *)reason,
         at + 1);
+}
+
+bool
+regex_found(const char *pattern, size_t len, const char *text, size_t text_len)
+{
+    PCRE2_SIZE at = 0;
+    int fault = 0;
+    bool found = false;
+    pcre2_code *code =
+        pcre2_compile((PCRE2_SPTR)pattern, len, PCRE2_NO_AUTO_CAPTURE, &fault, &at, NULL);
+    pcre2_match_context *limits = pcre2_match_context_create(NULL);
+    pcre2_match_data *data = pcre2_match_data_create(1, NULL);
+
+    if (code != NULL && limits != NULL && data != NULL) {
+        (void)pcre2_set_match_limit(limits, STEPS_MAX);
+        found = pcre2_match(code, (PCRE2_SPTR)text, text_len, 0, 0, data, limits) >= 0;
+    }
+    pcre2_match_data_free(data);
+    pcre2_match_context_free(limits);
+    pcre2_code_free(code);
+    return found;
 }

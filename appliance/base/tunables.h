@@ -21,6 +21,7 @@
     X(status_round_ms, 2000, 50, 60000) /* how often HAProxy is looked at */                   \
     X(follow_first_ms, 1000, 10, 60000) /* back-off of making HAProxy follow the head */       \
     X(follow_max_ms, 30000, 10, 600000)                                                        \
+    X(try_ms, 3000, 0, 60000)          /* trying a check against its servers; 0: never */      \
     X(header_ms, 10000, 100, 600000)   /* request line and header complete */                  \
     X(request_ms, 60000, 100, 3600000) /* body complete */                                     \
     X(answer_ms, 150000, 100, 3600000) /* answer made and sent */                              \

@@ -12,6 +12,7 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
+#include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
@@ -497,4 +498,10 @@ x509_selfsigned(
     put_pem(x, key, chain_pem, key_pem);
     code = buf_status(chain_pem, e);
     return code != ERR_OK ? code : buf_status(key_pem, e);
+}
+
+bool
+x509_demand_name(void *ctx, const char *name)
+{
+    return X509_VERIFY_PARAM_set1_host(SSL_CTX_get0_param(ctx), name, 0) == 1;
 }

@@ -3,6 +3,7 @@
 #ifndef LOCKSTEP_BASE_X509_H
 #define LOCKSTEP_BASE_X509_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,5 +39,9 @@ MUST_USE err_t x509_check_key(
 /* Normal form of PEM text: LF line ends, no blank lines, no text outside blocks, final LF
  * (an empty line ends a payload on HAProxy's admin socket). ERR_INVALID on a broken block. */
 MUST_USE err_t x509_normalize(const char *pem, size_t bytes, struct buf *out, struct error *e);
+
+/* Demands that whoever is connected to has a certificate for a DNS name. ctx: an SSL_CTX of
+ * OpenSSL, as other libraries hand it to a callback. */
+bool x509_demand_name(void *ctx, const char *name);
 
 #endif

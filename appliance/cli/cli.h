@@ -111,6 +111,13 @@ const char *cli_str(const json_t *obj, const char *key); /* "" when absent */
 long long cli_int(const json_t *obj, const char *key);   /* 0 when absent */
 void cli_set_text(json_t *body, const char *key, const char *value); /* not when NULL */
 
+/* ---- cmd_try.c ---- */
+
+/* Whether somebody sits there who can be asked. */
+bool cli_may_ask(const struct cli *c);
+/* Yes or no; no also when there is no answer. */
+bool cli_ask(const char *question);
+
 /* ---- kinds.c ---- */
 
 /* By its name or plural; NULL after an error that lists the kinds. */

@@ -91,11 +91,9 @@ show_published(struct cli *c, const json_t *answer, bool plan)
     }
 }
 
-int
-cmd_publish(struct cli *c, int argc, char **argv)
+static json_t *
+read_publish(struct cli *c, int argc, char **argv)
 {
-    json_t *answer = NULL;
-    bool plan = cli_flag(c, "--plan");
     json_t *body = publish_body(argc, argv, cli_option(c, "--to"), cli_option(c, "--check"));
 
     cli_set_text(body, "name", cli_option(c, "--name"));
@@ -104,21 +102,68 @@ cmd_publish(struct cli *c, int argc, char **argv)
         json_object_set_new(body, "apply", json_true());
     }
     set_confirm(c, body);
-    const struct call q = {
-        .method = "POST",
-        .path = plan ? "/api/v1/publish?plan=1" : "/api/v1/publish",
-        .body = body};
+    return body;
+}
+
+/* Before anything is stored: what the check would find, and a question when that is not well.
+ */
+static int
+ask_about_check(struct cli *c, json_t *body)
+{
+    json_auto_t *plan = NULL;
+    const struct call q = {.method = "POST", .path = "/api/v1/publish?plan=1", .body = body};
+    int status = cli_call(c, &q, &plan, NULL);
+
+    if (status != 0 || show_trials(json_object_get(plan, "checks"), true) ||
+        cli_ask("Publish all the same?")) {
+        return status;
+    }
+    cli_error("nothing was published");
+    return EXIT_NO;
+}
+
+static int
+publish(struct cli *c, const char *path, json_t *body, bool plan)
+{
+    json_t *answer = NULL;
+    const struct call q = {.method = "POST", .path = path, .body = body};
     int status = cli_call(c, &q, &answer, NULL);
-    json_decref(body);
+
     if (status != 0) {
         return status;
     }
     if (json_is_object(json_object_get(answer, "task"))) {
+        if (!c->json) {
+            (void)show_trials(json_object_get(answer, "checks"), true);
+        }
         status = follow_objects(c, answer);
     } else if (!cli_printed_json(c, answer)) {
         show_published(c, answer, plan);
+        (void)show_trials(json_object_get(answer, "checks"), !plan);
     }
     json_decref(answer);
+    return status;
+}
+
+int
+cmd_publish(struct cli *c, int argc, char **argv)
+{
+    bool plan = cli_flag(c, "--plan");
+    const char *path = plan ? "/api/v1/publish?plan=1" : "/api/v1/publish";
+    int status = 0;
+
+    if (plan && cli_flag(c, "--yes")) {
+        return cli_misused(c, "--yes has no meaning with --plan, which asks nothing");
+    }
+    json_t *body = read_publish(c, argc, argv);
+    if (!plan && !cli_flag(c, "--yes") && cli_may_ask(c)) {
+        path = "/api/v1/publish?try=0";
+        status = ask_about_check(c, body);
+    }
+    if (status == 0) {
+        status = publish(c, path, body, plan);
+    }
+    json_decref(body);
     return status;
 }
 

@@ -47,6 +47,9 @@ void show_unified(const struct cli *c, const char *diff);
 void show_diff(struct cli *c, const json_t *diff);
 /* Where the change is now. */
 void show_drafted(void);
+/* Trials of checks. warn: those that not all servers pass go to standard error. True when all
+ * servers that were tried pass. */
+bool show_trials(const json_t *trials, bool warn);
 void show_task(struct cli *c, const json_t *task);
 /* Prints each step when it has ended, then how the task ended: its exit status. With --json
  * only the task as it ended, or result (NULL: none) with it as "task". */

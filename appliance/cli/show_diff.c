@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/date.h"
 #include "base/json.h"
 #include "cli/show.h"
 
 #define TEXT_MAX_BYTES ((size_t)64 << 20)
+#define LENGTH_BYTES   ((size_t)32)
 #define VALUE_LEAST    20 /* columns of a value that is cut */
 #define VALUE_INDENT   10 /* columns before it */
 #define CUT            "..."
@@ -207,6 +209,22 @@ show_unified(const struct cli *c, const char *diff)
     }
 }
 
+/* Not when there are none: then a reload takes nothing from anybody. */
+static void
+show_sessions(const json_t *sessions)
+{
+    CLEANUP(buf_fini) struct buf length;
+    long long open = cli_int(sessions, "open");
+
+    buf_init(&length, LENGTH_BYTES);
+    if (open > 0) {
+        date_put_length(&length, cli_int(sessions, "at_most_s"));
+        printf(
+            "\nIf this reloads HAProxy, %lld open connection%s on for at most %s.\n", open,
+            open == 1 ? " goes" : "s go", buf_str(&length));
+    }
+}
+
 void
 show_diff(struct cli *c, const json_t *diff)
 {
@@ -216,6 +234,7 @@ show_diff(struct cli *c, const json_t *diff)
         putchar('\n');
         show_unified(c, text);
     }
+    show_sessions(json_object_get(diff, "sessions"));
     (void)fflush(stdout);
     show_problems(json_object_get(diff, "problems"));
 }

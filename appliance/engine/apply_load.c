@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/crashpoint.h"
+#include "base/date.h"
 #include "base/log.h"
 #include "engine/renames.h"
 #include "haproxy/admin.h"
@@ -14,6 +15,7 @@
 #include "render/runtime_plan.h"
 
 #define ANSWER_BYTES ((size_t)2 << 20)
+#define TEXT_BYTES   ((size_t)1 << 10)
 /* From so many old workers on, people are told of them. */
 #define OLD_WORKERS_NOTABLE 8
 
@@ -123,14 +125,15 @@ running_files(struct apply *a)
     return files;
 }
 
-/* True when it is done; else why it is not, for people. */
+/* True when it is done; else why it is not, for people. *ret_head: what runs is the head. */
 static bool
-load_by_socket(struct apply *a, char why[ERROR_MSG_BYTES])
+load_by_socket(struct apply *a, char why[ERROR_MSG_BYTES], bool *ret_head)
 {
     struct rendered *running = a->mode == APPLY_FOLLOW ? NULL : running_files(a);
     CLEANUP(runtime_plan_fini) struct runtime_plan plan = {.count = 0};
     struct error e;
 
+    *ret_head = running != NULL;
     if (running == NULL) {
         (void)snprintf(why, ERROR_MSG_BYTES, "HAProxy does not run the revision before");
         return false;
@@ -150,20 +153,52 @@ load_by_socket(struct apply *a, char why[ERROR_MSG_BYTES])
     return true;
 }
 
+/* What the worker of before has to bring to an end, and until when it may: that stands in the
+ * files with which it was started. */
+static void
+put_sessions(struct apply *a, bool of_head, struct buf *out)
+{
+    const struct object *settings = snapshot_singleton(a->view->now.shared, K_HAPROXY);
+    struct haproxy_info info;
+    struct error unused;
+
+    if (admin_info(a->en->admin_socket, a->en->config->tunables->socket_ms, &info, &unused) !=
+            ERR_OK ||
+        info.connections <= 0) {
+        return;
+    }
+    buf_printf(
+        out, "; %lld open connection%s on", (long long)info.connections,
+        info.connections == 1 ? " goes" : "s go");
+    if (of_head) {
+        buf_puts(out, " for at most ");
+        date_put_length(out, object_int(settings, F_HAPROXY_HARD_STOP_AFTER_S));
+    }
+}
+
+static void
+tell_reload(struct apply *a, const char *why, bool of_head)
+{
+    CLEANUP(buf_fini) struct buf text;
+
+    buf_init(&text, TEXT_BYTES);
+    buf_printf(&text, "reload: %.140s", why);
+    put_sessions(a, of_head, &text);
+    if (a->old_workers >= OLD_WORKERS_NOTABLE) {
+        buf_printf(&text, "; %zu workers of before still have sessions", a->old_workers);
+    }
+    apply_detail(a, "%s", buf_str(&text));
+}
+
 err_t
 apply_load(struct apply *a, struct error *e)
 {
     char why[ERROR_MSG_BYTES] = "";
+    bool of_head = false;
 
-    if (load_by_socket(a, why)) {
+    if (load_by_socket(a, why, &of_head)) {
         return ERR_OK;
     }
-    if (a->old_workers < OLD_WORKERS_NOTABLE) {
-        apply_detail(a, "reload: %.250s", why);
-    } else {
-        apply_detail(
-            a, "reload: %.250s; %zu workers of before still have sessions", why,
-            a->old_workers);
-    }
+    tell_reload(a, why, of_head);
     return apply_reload(a, a->number, a->problems, e);
 }

@@ -19,6 +19,7 @@ json_t *api_draft(const struct view *v);
 json_t *api_commit_name(const struct commit *c);
 /* The words of "effect" that occur in an array of object diffs, each once. */
 json_t *api_effects(const json_t *objects);
+bool api_has_effect(const json_t *diff, const char *word);
 /* A commit id in a body; false: refused. Absent or null: *ret_given false. */
 bool api_read_hash(struct request *r, const char *key, struct hash *ret, bool *ret_given);
 /* The text "note" of a body: at most 200 bytes, or NULL. False: refused. */
@@ -63,6 +64,28 @@ void api_expect_present(struct change_set *set, const struct snapshot_pair *base
 /* Whether something changed since the view of the request was taken. */
 bool api_has_moved(struct request *r);
 
+/* ---- api_try.c ---- */
+
+/* A place among those whose checks are being tried; false: there is none, refused with 503. It
+ * is given back by api_try when the servers have answered, or by api_try_give_back. */
+bool api_try_reserve(struct request *r);
+void api_try_give_back(struct request *r);
+/* The check of a pool (may be NULL), or NULL. */
+const struct object *api_try_monitor(const struct snapshot *shared, const struct object *pool);
+
+struct api_tried_ctx {
+    int64_t task; /* 0: none */
+    bool wait;
+};
+
+/* Answers the request; takes the component CheckTrial over. */
+typedef void (*api_tried_fn)(struct request *r, json_t *trial, const struct api_tried_ctx *ctx);
+/* With a place: tries the check of a pool that has one on a thread of its own, then calls fn
+ * there. shared: holds the pool. */
+void api_try(
+    struct request *r, const struct snapshot *shared, const struct object *pool,
+    api_tried_fn fn, const struct api_tried_ctx *ctx);
+
 /* ---- api_diff.c ---- */
 
 /* Files of a pair: haproxy.cfg of it as text, NULL when it cannot be rendered; then why is in
@@ -82,5 +105,7 @@ MUST_USE err_t api_check(
 MUST_USE err_t api_diff(
     struct request *r, const struct snapshot_pair *before, const struct snapshot_pair *after,
     json_t **ret, struct error *e);
+/* Adds "sessions" to the diff of what an apply would change: what a reload would meet. */
+void api_diff_sessions(struct request *r, json_t *diff);
 
 #endif

@@ -84,6 +84,22 @@ api_diff(
 }
 
 void
+api_diff_sessions(struct request *r, json_t *diff)
+{
+    const struct object *settings = snapshot_singleton(request_view(r)->now.shared, K_HAPROXY);
+    json_t *sessions = json_null();
+    struct engine_status s;
+
+    engine_get_status(r->http->config.engine, &s);
+    if (s.up == FACT_YES && api_has_effect(diff, "haproxy:reload")) {
+        sessions = json_pack(
+            "{s:I, s:I}", "open", (json_int_t)s.connections, "at_most_s",
+            (json_int_t)object_int(settings, F_HAPROXY_HARD_STOP_AFTER_S));
+    }
+    (void)json_object_set_new(diff, "sessions", sessions);
+}
+
+void
 http_config_diff(struct request *r)
 {
     const struct view *v = request_view(r);
@@ -96,6 +112,7 @@ http_config_diff(struct request *r)
     }
     (void)json_object_set_new(diff, "from", api_commit_name(&v->head));
     (void)json_object_set_new(diff, "to", json_string("draft"));
+    api_diff_sessions(r, diff);
     reply_json(r, 200, diff);
 }
 

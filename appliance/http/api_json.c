@@ -110,6 +110,12 @@ api_effects(const json_t *objects)
     return all;
 }
 
+bool
+api_has_effect(const json_t *diff, const char *word)
+{
+    return has_word(json_object_get(diff, "effect"), word);
+}
+
 void
 api_refuse(struct request *r, const char *pointer, const char *code, const char *message)
 {

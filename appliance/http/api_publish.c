@@ -16,6 +16,7 @@
 struct publish {
     json_t *request; /* what the model reads */
     bool plan;
+    bool reserved; /* a place to try the check */
     struct api_apply_choice choice;
     const struct snapshot_pair *base;
     struct change_set set;
@@ -24,8 +25,11 @@ struct publish {
 };
 
 static void
-publish_fini(struct publish *x)
+publish_fini(struct request *r, struct publish *x)
 {
+    if (x->reserved) {
+        api_try_give_back(r);
+    }
     json_decref(x->request);
     change_set_fini(&x->set);
     snapshot_unref(x->shared);
@@ -40,12 +44,44 @@ result_json(const struct request *r, const struct publish *x)
     struct snapshot_pair after = {x->shared, x->local};
 
     return json_pack(
-        "{s:s, s:b, s:o, s:n, s:o, s:n}", "service", x->service, "planned", x->plan, "objects",
-        diff_objects(x->base, &after), "diff", "problems", problems_json(r->problems), "task");
+        "{s:s, s:b, s:o, s:n, s:o, s:[], s:n}", "service", x->service, "planned", x->plan,
+        "objects", diff_objects(x->base, &after), "diff", "problems",
+        problems_json(r->problems), "checks", "task");
+}
+
+/* The answer is complete; trial NULL: none was made. */
+static void
+answer_tried(struct request *r, json_t *trial, const struct api_tried_ctx *ctx)
+{
+    if (trial != NULL) {
+        (void)json_array_append_new(json_object_get(r->kept, "checks"), trial);
+    }
+    if (ctx->task != 0) {
+        api_apply_answer(r, ctx->task, ctx->wait);
+    } else {
+        reply_json(r, 200, TAKE(r->kept));
+    }
+}
+
+/* Answers with the result when the check of the service's pool has been tried. task: of the
+ * apply, 0: none. */
+static void
+answer_when_tried(struct request *r, struct publish *x, json_t *result, int64_t task)
+{
+    const struct api_tried_ctx ctx = {.task = task, .wait = x->choice.wait};
+    const struct object *pool = snapshot_by_name(x->shared, K_POOL, x->service);
+
+    r->kept = result;
+    if (x->reserved && api_try_monitor(x->shared, pool) != NULL) {
+        x->reserved = false;
+        api_try(r, x->shared, pool, answer_tried, &ctx);
+    } else {
+        answer_tried(r, NULL, &ctx);
+    }
 }
 
 static void
-reply_plan(struct request *r, const struct publish *x)
+reply_plan(struct request *r, struct publish *x)
 {
     struct snapshot_pair after = {x->shared, x->local};
     json_t *result = result_json(r, x);
@@ -59,8 +95,9 @@ reply_plan(struct request *r, const struct publish *x)
     }
     (void)json_object_set_new(diff, "from", json_string(x->choice.apply ? "head" : "draft"));
     (void)json_object_set_new(diff, "to", json_string("plan"));
+    api_diff_sessions(r, diff);
     (void)json_object_set_new(result, "diff", diff);
-    reply_json(r, 200, result);
+    answer_when_tried(r, x, result, 0);
 }
 
 /* ---- publishing ---- */
@@ -81,10 +118,19 @@ api_publish_tools(struct request *r)
     return (struct publish_tools){make_placeholder, r};
 }
 
+/* False: refused. */
 static bool
 read_request(struct request *r, struct publish *x)
 {
-    if (!request_flag(r, "plan", &x->plan) || !api_read_apply(r, &x->choice)) {
+    bool try = request_param(r, "try") == NULL;
+
+    if (!request_flag(r, "plan", &x->plan) || (!try && !request_flag(r, "try", &try)) ||
+        !api_read_apply(r, &x->choice)) {
+        return false;
+    }
+    /* Before anything is stored: else a refusal would not mean that nothing was. */
+    x->reserved = try && api_try_reserve(r);
+    if (try && !x->reserved) {
         return false;
     }
     x->request = json_copy(r->json);
@@ -144,8 +190,7 @@ start_apply(struct request *r, struct publish *x)
     int64_t task = 0;
 
     if (api_apply_start(r, &q, &task)) {
-        r->kept = result_json(r, x);
-        api_apply_answer(r, task, x->choice.wait);
+        answer_when_tried(r, x, result_json(r, x), task);
     }
 }
 
@@ -173,7 +218,7 @@ edit_as_planned(struct request *r, struct publish *x, bool last_try)
         reply_error(r, &e, p);
         return true;
     }
-    reply_json(r, 200, result_json(r, x));
+    answer_when_tried(r, x, result_json(r, x), 0);
     return true;
 }
 
@@ -188,7 +233,7 @@ publish(struct request *r, bool last_try)
     change_set_init(&x.set);
     problems_init(request_problems(r), r->arena);
     if (!read_request(r, &x)) {
-        publish_fini(&x);
+        publish_fini(r, &x);
         return true;
     }
     if (make_plan(r, &x, &e) != ERR_OK) {
@@ -200,7 +245,7 @@ publish(struct request *r, bool last_try)
     } else {
         done = edit_as_planned(r, &x, last_try);
     }
-    publish_fini(&x);
+    publish_fini(r, &x);
     return done;
 }
 
@@ -237,5 +282,5 @@ http_publish_delete(struct request *r)
     } else {
         reply_error(r, &e, p);
     }
-    publish_fini(&x);
+    publish_fini(r, &x);
 }

@@ -17,6 +17,11 @@
 #define HTTP_COOKIE_BYTES 32
 #define HTTP_INSTANCE_HEX 16
 
+/* Requests whose checks are being tried, or wait for that: two at a time, for three seconds at
+ * most. */
+#define HTTP_TRIES_MAX   8
+#define HTTP_TRY_THREADS 2
+
 /* Bodies of requests being received or worked on, all together. */
 #define HTTP_BODIES_MAX ((size_t)128 << 20)
 
@@ -69,6 +74,10 @@ struct http {
     bool closing;
 
     _Atomic int long_work; /* api_long_begin: running now */
+
+    /* api_try.c: what waits for servers of others must not hold up anybody else. */
+    _Atomic int tries;
+    struct mailbox *try_box;
 
     /* wait.c: requests that wait for a task to end. */
     pthread_mutex_t wait_lock;

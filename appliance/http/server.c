@@ -24,6 +24,7 @@
 #include "http/reply.h"
 #include "http/stream.h"
 #include "http/wait.h"
+#include "peer/trial.h"
 
 #define POOL_THREADS 2
 #define BACKLOG      256
@@ -320,6 +321,31 @@ http_new(const struct http_config *config)
     return h;
 }
 
+static err_t
+open_tries(struct http *h, struct error *e)
+{
+    err_t code = trials_open(e);
+
+    if (code != ERR_OK) {
+        return code;
+    }
+    code = mailbox_open("tries", HTTP_TRY_THREADS, HTTP_TRIES_MAX, &h->try_box, e);
+    if (code != ERR_OK) {
+        trials_close();
+    }
+    return code;
+}
+
+/* No request is being worked on any more. */
+static void
+close_tries(struct http *h)
+{
+    if (h->try_box != NULL) {
+        mailbox_close(h->try_box);
+        trials_close();
+    }
+}
+
 err_t
 http_open(const struct http_config *config, struct http **ret, struct error *e)
 {
@@ -332,6 +358,9 @@ http_open(const struct http_config *config, struct http **ret, struct error *e)
     if (code == ERR_OK) {
         auth_name_cookie(h);
         code = pulse_open(on_pulse, h, &h->pulse, e);
+    }
+    if (code == ERR_OK) {
+        code = open_tries(h, e);
     }
     if (code == ERR_OK) {
         code = start(h, e);
@@ -372,6 +401,7 @@ http_close(struct http *h)
     if (h->daemon != NULL) {
         MHD_stop_daemon(h->daemon);
     }
+    close_tries(h);
     pulse_close(h->pulse);
     fd_cleanup(&h->listen_fd);
     streams_fini(h);

@@ -81,6 +81,25 @@ check_status_set(const char *s, size_t len, struct buf *out, struct error *e)
     return ERR_OK;
 }
 
+bool
+value_status_in(struct text set, unsigned status)
+{
+    for (size_t i = 0; i < set.len; i++) {
+        unsigned low = status_at(set.s + i, set.len - i);
+        unsigned high = low;
+
+        i += 3;
+        if (i < set.len && set.s[i] == '-') {
+            high = status_at(set.s + i + 1, set.len - i - 1);
+            i += 4;
+        }
+        if (status >= low && status <= high) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- free text ---- */
 
 struct char_range {

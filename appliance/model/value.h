@@ -43,6 +43,9 @@ MUST_USE err_t value_check_text(
 /* True when text is a literal IPv4 or IPv6 address (an IPv6 zone is refused). */
 bool value_is_ip(const char *s);
 
+/* True when the status is in a set that passed value_check_text (TT_STATUS_SET). */
+bool value_status_in(struct text set, unsigned status);
+
 /* True when both values of a field are the same, in records and lists too. */
 bool value_equal(const struct schema_field *f, const struct value *a, const struct value *b);
 

@@ -281,6 +281,7 @@ class Walk(Case):
         request = {"url": "http://p.example.test", "to": ["192.0.2.1:80"]}
         self.api.expect(200, "POST", "/api/v1/publish?plan=1", request)
         self.api.expect(200, "POST", "/api/v1/publish", request)
+        self.api.expect(200, "POST", "/api/v1/pools/p.example.test/check")
         self.api.expect(200, "DELETE", "/api/v1/publish/p.example.test")
         wrong = self.api.call("POST", "/api/v1/publish", dict(request, helth="x"))
         self.assertIn(wrong.status, (400, 422))

@@ -23,7 +23,7 @@ DECIDED = {
                  " draft_get config_diff config_check config_text commit_list commit_get"
                  " commit_diff render_create task_list task_get event_stream verify_get"
                  " stats_get operator_get",
-    "operate": "operator_put operator_delete",
+    "operate": "operator_put operator_delete pool_check",
     "edit": "object_create object_replace object_merge object_delete singleton_replace"
             " singleton_merge draft_discard_all draft_discard config_apply config_confirm"
             " changes_create publish_create publish_delete import_create commit_restore",

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes that the admin socket brings: no reload, and the running worker is what a fresh start
 of the same files would be."""
+import contextlib
 import http.client
 import os
 import random
+import re
 import shutil
 import socket
 import ssl
@@ -253,6 +255,40 @@ class Changes(Case):
         self.assertNotEqual(before, after)
         self.by_reload()
         self.assertEqual(self.serial(), after)
+
+    @contextlib.contextmanager
+    def websocket(self):
+        with socket.create_connection(("127.0.0.1", 80), 5) as session:
+            session.sendall(b"GET /ws HTTP/1.1\r\nHost: app.test\r\nConnection: Upgrade\r\n"
+                            b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                            b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+            self.assertIn(b" 101 ", session.recv(65536))
+            yield session
+
+    def connections(self):
+        info = self.node.admin_socket("show info")
+        return int(re.search(r"^CurrConns: (\d+)$", info, re.MULTILINE)[1])
+
+    def test_a_reload_tells_which_sessions_it_leaves_to_the_old_worker(self):
+        self.api.patch("/api/v1/haproxy", hard_stop_after_s=900)
+        self.by_reload()
+        node.wait_for(lambda: self.connections() == 0, "no connection is left")
+        task = self.by_reload()
+        self.assertNotIn("open connection", str(task))
+        with self.websocket() as first, self.websocket() as second:
+            node.wait_for(lambda: self.api.get("/api/v1/status")["haproxy"]["connections"] == 2,
+                          "two connections are seen")
+            self.assertIsNone(self.api.get("/api/v1/config/diff")["sessions"])
+            self.api.patch("/api/v1/haproxy", hard_stop_after_s=1800)
+            self.assertEqual(self.api.get("/api/v1/config/diff")["sessions"],
+                             {"open": 2, "at_most_s": 900})
+            steps = {s["name"]: s["text"] for s in self.by_reload()["steps"]}
+            self.assertRegex(
+                steps["load"], "reload: haproxy.cfg line .*; 2 open connections go on for at "
+                "most 15m$")
+            for session in (first, second):
+                session.sendall(b"still here")
+                self.assertEqual(session.recv(65536), b"still here")
 
     def test_what_the_socket_refuses_is_brought_by_a_reload(self):
         self.api.patch("/api/v1/pools/both", balance="source")

@@ -60,12 +60,32 @@ formats_as_the_c_library_does(void **state)
     }
 }
 
+static void
+lengths_have_the_largest_unit_that_fits(void **state)
+{
+    static const struct {
+        int64_t seconds;
+        const char *text;
+    } rows[] = {{0, "0s"},    {1, "1s"},    {59, "59s"},   {60, "1m"},      {90, "90s"},
+                {900, "15m"}, {3600, "1h"}, {5400, "90m"}, {604800, "168h"}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        CLEANUP(buf_fini) struct buf text;
+
+        buf_init(&text, 32);
+        date_put_length(&text, rows[i].seconds);
+        assert_string_equal(buf_str(&text), rows[i].text);
+    }
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(formats_known_times),
         cmocka_unit_test(formats_as_the_c_library_does),
+        cmocka_unit_test(lengths_have_the_largest_unit_that_fits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

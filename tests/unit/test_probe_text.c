@@ -88,6 +88,20 @@ patterns_are_those_of_pcre(void **state)
     }
 }
 
+static void
+patterns_are_found_in_bytes_within_a_limit(void **state)
+{
+    static const char slow[] = "^(a+)+$";
+    static const char text[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaX";
+
+    (void)state;
+    assert_true(regex_found("b\\x00.", 6, "ab\0c", 4));
+    assert_true(regex_found("", 0, "", 0));
+    assert_false(regex_found("^b", 2, "ab", 2));
+    assert_true(regex_found(slow, strlen(slow), "aaa", 3));
+    assert_false(regex_found(slow, strlen(slow), text, strlen(text)));
+}
+
 int
 main(void)
 {
@@ -96,6 +110,7 @@ main(void)
         cmocka_unit_test(what_stands_for_nothing_is_refused),
         cmocka_unit_test(hexadecimal_has_two_digits_a_byte),
         cmocka_unit_test(patterns_are_those_of_pcre),
+        cmocka_unit_test(patterns_are_found_in_bytes_within_a_limit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,6 +131,36 @@ header_host_may_have_a_port_or_be_empty(void **state)
 }
 
 static void
+statuses_are_in_a_set_or_not(void **state)
+{
+    static const struct {
+        const char *set;
+        unsigned status;
+        bool in;
+    } rows[] = {
+        {"200", 200, true},
+        {"200", 201, false},
+        {"200-399", 200, true},
+        {"200-399", 399, true},
+        {"200-399", 400, false},
+        {"200-399", 199, false},
+        {"200,204,300-399", 204, true},
+        {"200,204,300-399", 301, true},
+        {"200,204,300-399", 203, false},
+        {"599,100-100,200-204", 100, true},
+        {"599,100-100,200-204", 204, true},
+        {"599,100-100,200-204", 0, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct text set = {rows[i].set, (uint32_t)strlen(rows[i].set)};
+
+        assert_int_equal(value_status_in(set, rows[i].status), rows[i].in);
+    }
+}
+
+static void
 status_set_lists_statuses_and_ranges(void **state)
 {
     (void)state;
@@ -476,6 +506,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(statuses_are_in_a_set_or_not),
         cmocka_unit_test(name_has_few_characters_and_no_reserved_start),
         cmocka_unit_test(host_is_an_address_or_a_dns_name),
         cmocka_unit_test(ip_is_written_in_its_one_form),
