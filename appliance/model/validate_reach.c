@@ -370,7 +370,7 @@ static void
 add_those_that_meet(struct reach *r, size_t row, const struct wanted *w)
 {
     const struct snapshot *s = snapshot_of(r->after, compared[row].other);
-    const struct object *const *objects;
+    const struct object *const *objects = NULL;
     size_t count = s != NULL ? snapshot_kind(s, compared[row].other, &objects) : 0;
     struct words words = {.any = compared[row].words == NULL};
     for (size_t i = 0; i < w->count && !words.any; i++) {
