@@ -36,7 +36,7 @@ put_sample(struct buf *out, const struct object *o)
     case V_CONDITION_TYPE_HOST: PUT(out, "var(txn.lockstep_host)"); return;
     case V_CONDITION_TYPE_PATH:
         /* With a slash at the end, as the values in the file have it. */
-        PUT(out, "path,regsub(//+,/,g)");
+        PUT(out, LAYOUT_PATH);
         buf_puts(out, is_path_prefix(o) ? ",concat(/)" : "");
         return;
     case V_CONDITION_TYPE_HEADER: put_keyed(out, "req.fhdr", o, ""); return;

@@ -171,17 +171,15 @@ is_ruled(const struct layout_listener *l)
     return l->guarded || l->rules.count > 0;
 }
 
-/* Keys of maps and conditions hold one spelling of a path. A server may take another for the
- * same, and what is asked of the one would not be asked of the other: slashes in a row count
- * as one here, what no client has a reason to send is refused. An encoded slash is left: there
- * are programs whose paths need it. */
+/* What LAYOUT_PATH cannot bring to one spelling and no client has a reason to send: segments
+ * "." and ".." between slashes of any kind, characters encoded without need, backslashes. */
 static void
 put_spellings(struct writer *w)
 {
     writer_fixed(
         w, "    # Rules and allowed networks are asked of one spelling of a path.\n"
-           "    http-request deny status 400 if { path -m sub /./ /../ } ||"
-           " { path -m end /. /.. }\n"
+           "    http-request deny status 400 if"
+           " { path -m reg -i '(/|%2f|%5c)[.][.]?(/|%2f|%5c|;|$)' } || { path -m sub '\\' }\n"
            "    http-request deny status 400 if { path -m reg -i"
            " \"%(2[de]|3[0-9]|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9ae])\" }\n");
 }
@@ -205,7 +203,7 @@ put_route(struct writer *w, const struct layout_listener *l)
            "    http-request set-var(txn.lockstep_rest) var(txn.lockstep_host),field(2,.,0)\n");
     writer_fixed(
         w, is_ruled(l) ? "    http-request set-var(txn.lockstep_path)"
-                         " path,regsub(//+,/,g),concat(/)\n"
+                         " " LAYOUT_PATH ",concat(/)\n"
                        : "    http-request set-var(txn.lockstep_path) path,concat(/)\n");
     put_lookup(w, "var(txn.lockstep_host)", "");
     put_lookup(w, "str(*.),concat(,txn.lockstep_rest)", unless_found);

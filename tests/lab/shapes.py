@@ -22,7 +22,7 @@ HINTS = {
     ("rule", "header"): lambda n: "X-Shape",
     ("rule", "value"): lambda n: "v%d" % n,
     ("rule", "service"): None,  # what is referred to
-    ("vip_group", "addresses"): lambda n: ["198.%d.%d.1/32" % (18 + n // 250 % 2, n % 250)],
+    ("vip_group", "addresses"): lambda n: ["198.18.%d.%d/32" % (n // 250 % 250, 1 + n % 250)],
 }
 # What has to change together with a field.
 TOGETHER = {
