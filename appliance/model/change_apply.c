@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,25 +122,89 @@ note_upload(struct target *t)
     t->object = upload;
 }
 
+/* Whether the body itself says by another field that this one has no meaning any more. */
+static bool
+is_meaningless(const struct target *t, const struct schema_field *f)
+{
+    const struct schema_field *other =
+        f->when_field >= 0 ? &schema_kind(t->kind)->fields[f->when_field] : NULL;
+
+    return other != NULL && json_object_get(t->body, other->name) != NULL &&
+           (f->when_values >> object_field(t->object, (unsigned)f->when_field)->u.i & 1) == 0;
+}
+
+static void PRINTF_LIKE(4, 5) refuse_left_out(
+    struct apply *a, const struct target *t, const char *label, const char *fmt, ...)
+{
+    char pointer[POINTER_BYTES];
+    struct problem where = {
+        .kind = schema_kind(t->kind)->name, .name = t->name, .pointer = pointer};
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(pointer, sizeof pointer, fmt, ap);
+    va_end(ap);
+    problems_add(
+        a->p, SEVERITY_ERROR, "left_out", &where,
+        "%s is set, and leaving it out would undo that: send the value that it shall have.",
+        label);
+}
+
+/* The item of before with the same first field, which names what the item is about. */
+static const struct value *
+same_item(const struct value *before, const struct value *item)
+{
+    for (uint32_t i = 0; i < before->count; i++) {
+        const struct value *other = &before->u.items[i];
+
+        if (strcmp(other->u.items[0].u.text.s, item->u.items[0].u.text.s) == 0) {
+            return other;
+        }
+    }
+    return NULL;
+}
+
+/* A list is replaced as a whole by every kind of change. */
+static void
+check_items(struct apply *a, const struct target *t, unsigned field)
+{
+    const struct schema_field *f = &schema_kind(t->kind)->fields[field];
+    const struct value *before = object_field(t->base, field);
+    const struct value *after = object_field(t->object, field);
+    const json_t *given = json_object_get(t->body, f->name);
+
+    for (size_t i = 0; i < json_array_size(given); i++) {
+        const struct value *item = &after->u.items[i];
+        const struct value *old = same_item(before, item);
+
+        for (uint32_t j = 0; old != NULL && j < f->field_count; j++) {
+            const struct schema_field *sub = &f->fields[j];
+
+            if (sub->protective &&
+                json_object_get(json_array_get(given, i), sub->name) == NULL &&
+                !value_equal(sub, &old->u.items[j], &item->u.items[j])) {
+                refuse_left_out(a, t, sub->label, "/%s/%zu/%s", f->name, i, sub->name);
+            }
+        }
+    }
+}
+
 /* What only an explicit word may undo is not undone by leaving it out. */
 static void
 check_protective(struct apply *a, const struct target *t)
 {
     const struct schema_kind *k = schema_kind(t->kind);
 
-    for (uint32_t i = 0; t->replaced && t->base != NULL && i < k->field_count; i++) {
+    for (uint32_t i = 0; t->base != NULL && i < k->field_count; i++) {
         const struct schema_field *f = &k->fields[i];
-        char pointer[POINTER_BYTES];
-        struct problem where = {.kind = k->name, .name = t->name, .pointer = pointer};
 
-        (void)snprintf(pointer, sizeof pointer, "/%s", f->name);
-        if (f->protective && json_object_get(t->body, f->name) == NULL &&
+        if (t->replaced && f->protective && json_object_get(t->body, f->name) == NULL &&
+            !is_meaningless(t, f) &&
             !value_equal(f, object_field(t->base, i), object_field(t->object, i))) {
-            problems_add(
-                a->p, SEVERITY_ERROR, "left_out", &where,
-                "%s is set, and leaving it out would undo that: send the value that it shall "
-                "have.",
-                f->label);
+            refuse_left_out(a, t, f->label, "/%s", f->name);
+        }
+        if (f->type == FT_RECORD && f->fields[0].type == FT_REF) {
+            check_items(a, t, i);
         }
     }
 }

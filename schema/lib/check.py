@@ -249,6 +249,14 @@ def check_when(field, before):
             yield "when names the unknown value \"%s\" of \"%s\"" % (value, when["field"])
 
 
+def check_protective_items(field):
+    """Items are told apart by a reference, and are compared in the order that callers send."""
+    fields = [f for f in field.get("fields", ()) if isinstance(f, dict)]
+    if any(f.get("protective") for f in fields):
+        if not field.get("ordered") or fields[0].get("type") != "ref":
+            yield "a protective field stands in records that have order and begin with a ref"
+
+
 def check_field(source, field, before, inside):
     """before: the fields of the same table that stand above, by name."""
     findings = list(check_form(source, field))
@@ -270,8 +278,9 @@ def check_field(source, field, before, inside):
         yield "records stand in lists, and not within records"
     if inside and (field.get("list") or field.get("secret") or field.get("read_only")):
         yield "a list, secret or read_only field inside a record"
-    if field.get("protective") and (inside or "default" not in field or field.get("read_only")):
-        yield "a protective field stands in no record and has a default that callers may change"
+    if field.get("protective") and ("default" not in field or field.get("read_only")):
+        yield "a protective field has a default that callers may change"
+    yield from check_protective_items(field)
     if not inside and field["name"] in LIST_WORDS:
         yield "lists have a query parameter of that name"
     if not inside and "group" not in field:

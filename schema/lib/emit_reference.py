@@ -36,7 +36,7 @@ def type_text(source, field):
     return one + (", or null" if field.get("nullable") else "")
 
 
-def facts(source, field):
+def facts(source, field, inside):
     yield "Type", type_text(source, field)
     if field["type"] == "int":
         unit = {"ms": " milliseconds", "s": " seconds", "bytes": " bytes"}.get(field.get("unit"), "")
@@ -51,7 +51,8 @@ def facts(source, field):
         yield "Secret", ("yes: never shown" if field.get("read_only") else
                          "yes: it is written, and never shown again")
     if field.get("protective"):
-        yield "In a PUT", "it can be left out only while it has its default"
+        yield ("In a new list" if inside else "In a PUT",
+               "it can be left out only while it has its default")
     if "when" in field:
         words = " or ".join(value(v) for v in field["when"]["values"])
         yield "Has meaning when", "`%s` is %s" % (field["when"]["field"], words)
@@ -69,7 +70,7 @@ def facts(source, field):
 def field_section(source, field, prefix, level):
     out = ["%s `%s%s`: %s\n\n%s\n\n" % ("#" * level, prefix, field["name"], field["label"],
                                         field["help"])]
-    out += ["- %s: %s\n" % pair for pair in facts(source, field)]
+    out += ["- %s: %s\n" % pair for pair in facts(source, field, bool(prefix))]
     out.append("\n")
     for sub in field.get("fields", ()):
         out.append(field_section(source, sub, field["name"] + "[].", level + 1))

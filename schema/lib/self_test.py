@@ -136,6 +136,9 @@ BROKEN = [
      "service.json: pool: on_delete \"cascade\" needs a direct kind"),
     (put_sub(0, "ref", {"kind": "server", "on_delete": "cascade"}),
      "members: a record does not belong to another object"),
+    (put("service", "pool", "protective", True), "pool: a protective field has a default"),
+    (lambda source: field(source, "monitor", "steps")["fields"][0].__setitem__(
+        "protective", True), "steps: a protective field stands in records that have order"),
     (put_sub(0, "ref", {"kind": "x", "on_delete": "refuse"}), "members.server: ref to unknown"),
     (put_sub(1, "read_only", True), "members.weight: a list, secret or read_only field"),
     (put("pool", "members", "list", False), "records stand in lists"),

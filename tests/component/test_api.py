@@ -347,8 +347,12 @@ class Walk(Case):
         self.assertEqual(api.get(path), made)
         self.assertEqual(api.get("/api/v1/server_states")["items"], [made])
         api.patch(path, note="n")
-        api.expect(200, "PUT", path, {"name": "stated", "server": "stated"},
-                   {"If-Match": api.etag(path)})
+        # Maintenance does not end, and a weight does not rise, because a PUT leaves it out (C263).
+        body = {"name": "stated", "server": "stated"}
+        refused = api.expect(422, "PUT", path, body, {"If-Match": api.etag(path)})
+        self.assertEqual([e["pointer"] for e in refused["errors"]], ["/weight"])
+        body["weight"] = 100
+        api.expect(200, "PUT", path, body, {"If-Match": api.etag(path)})
         api.delete(path)
         api.get("/api/v1/stats")
 

@@ -79,7 +79,7 @@ replace_sets_what_is_not_given_to_its_default(void **state)
     char before[OBJECT_ID_BYTES];
 
     memcpy(before, id, sizeof before);
-    lab_op(w, CHANGE_REPLACE, K_POOL, "p", "{'retries':1}");
+    lab_op(w, CHANGE_REPLACE, K_POOL, "p", "{'retries':1,'monitor':null}");
     lab_works(w);
     assert_string_equal(lab_find(w, K_POOL, "p")->id, before);
     assert_int_equal(object_value(lab_find(w, K_POOL, "p"), F_POOL_MEMBERS)->count, 0);
@@ -266,7 +266,7 @@ a_changed_object_cannot_refer_to_what_is_deleted(void **state)
     lab_op(w, CHANGE_MERGE, K_POOL, "p", "{'members':[{'server':'b'}]}");
     lab_fails(w, ERR_INVALID, "no server \"b\"", "no_such_object pool p /members/0/server");
     lab_op(w, CHANGE_DELETE, K_SERVER, "a", NULL);
-    lab_op(w, CHANGE_MERGE, K_POOL, "p", "{'retries':1}");
+    lab_op(w, CHANGE_MERGE, K_POOL, "p", "{'retries':1,'monitor':null}");
     lab_fails(w, ERR_INVALID, "no server \"a\"", "no_such_object pool p /members/0/server");
 }
 
@@ -335,7 +335,7 @@ references_use_the_names_that_result(void **state)
     lab_op(w, CHANGE_MERGE, K_POOL, "p", "{'members':[{'server':'web1'}]}");
     lab_op(w, CHANGE_MERGE, K_SERVER, "a", "{'name':'web1'}");
     lab_works(w);
-    lab_op(w, CHANGE_MERGE, K_POOL, "p", "{'retries':1}");
+    lab_op(w, CHANGE_MERGE, K_POOL, "p", "{'retries':1,'monitor':null}");
     lab_op(w, CHANGE_MERGE, K_SERVER, "web1", "{'name':'web2'}");
     lab_works(w);
     lab_op(w, CHANGE_MERGE, K_POOL, "p", "{'members':[{'server':'web2'}]}");
