@@ -403,10 +403,17 @@ cmd_discard(struct cli *c, int argc, char **argv)
 }
 
 static void
-show_restored(struct cli *c, const char *rev, const json_t *objects)
+show_restored(struct cli *c, const char *rev, const json_t *answer)
 {
+    const json_t *objects = json_object_get(answer, "objects");
+    const json_t *problems = json_object_get(answer, "problems");
+
     show_objects(c, objects);
-    if (json_array_size(objects) == 0) {
+    (void)fflush(stdout);
+    show_problems(problems);
+    if (json_array_size(objects) == 0 && json_array_size(problems) > 0) {
+        puts("Nothing else to change.");
+    } else if (json_array_size(objects) == 0) {
         CLEANUP(buf_fini) struct buf shown;
         buf_init(&shown, SHOWN_BYTES);
         cli_put_text(&shown, rev);
@@ -428,6 +435,9 @@ cmd_restore(struct cli *c, int argc, char **argv)
     if (apply) {
         json_object_set_new(body, "apply", json_true());
     }
+    if (cli_flag(c, "--old-certificates")) {
+        json_object_set_new(body, "old_certificates", json_true());
+    }
     set_confirm(c, body);
     const struct call q = {
         .method = "POST",
@@ -437,7 +447,7 @@ cmd_restore(struct cli *c, int argc, char **argv)
     if (status == 0 && apply) {
         status = follow_objects(c, answer);
     } else if (status == 0 && !cli_printed_json(c, answer)) {
-        show_restored(c, argv[1], json_object_get(answer, "objects"));
+        show_restored(c, argv[1], answer);
     }
     json_decref(answer);
     json_decref(body);

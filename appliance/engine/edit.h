@@ -29,11 +29,12 @@ MUST_USE err_t edit_discard_all(struct engine *en, const struct actor *who, stru
 
 /* Puts the content of an older commit into the draft (spec as store_commit_find). Objects of
  * direct kinds (keys) are left as they are: a restore never brings back a revoked key, and a
- * server that comes back begins anew, whatever was decided about it then.
- * ERR_CONFLICT when the draft is not empty. */
+ * server that comes back begins anew, whatever was decided about it then. A certificate that
+ * was renewed since keeps its present chain and key, with a warning "kept", unless
+ * old_certificates says otherwise. ERR_CONFLICT when the draft is not empty. */
 MUST_USE err_t edit_restore(
-    struct engine *en, const char *spec, const struct actor *who, struct problems *p,
-    struct error *e);
+    struct engine *en, const char *spec, bool old_certificates, const struct actor *who,
+    struct problems *p, struct error *e);
 
 /* The head's objects of direct kinds with content's objects of the others. Pure. */
 MUST_USE err_t edit_merge_content(

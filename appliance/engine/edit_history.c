@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/date.h"
 #include "base/file.h"
+#include "base/x509.h"
 #include "engine/edit.h"
 #include "engine/inner.h"
 #include "model/belong.h"
@@ -15,6 +17,7 @@ struct history_call {
     int64_t before_rev;
     size_t limit;
     const char *spec;
+    bool old_certificates;
     const struct actor *who;
     struct problems *p;
     struct commit *ret_commit;
@@ -109,6 +112,93 @@ edit_merge_content(
     return snapshot_seal(m.x, ret, e);
 }
 
+/* ---- certificates that were renewed since ---- */
+
+struct keeping {
+    const struct snapshot *now;
+    long long rev; /* that is restored */
+    struct snapshot_edit *x;
+    struct problems *told;
+};
+
+/* What a person gave goes before a placeholder; else what is valid for longer. */
+static bool
+is_newer(const struct object *present, const struct object *old, int64_t until_s[2])
+{
+    const struct object *sides[] = {present, old};
+    bool upload[2];
+
+    for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
+        struct text chain = object_text(sides[i], F_CERTIFICATE_CHAIN);
+        struct x509_info info;
+
+        if (x509_read(chain.s, chain.len, &info, NULL) != ERR_OK) {
+            return false;
+        }
+        until_s[i] = info.not_after_s;
+        upload[i] = object_int(sides[i], F_CERTIFICATE_SOURCE) == V_CERTIFICATE_SOURCE_UPLOAD;
+    }
+    return upload[0] != upload[1] ? upload[0] : until_s[0] > until_s[1];
+}
+
+static void
+keep_newer(void *ctx, const struct object *before, const struct object *after)
+{
+    struct keeping *k = ctx;
+    const struct object *present = before;
+    struct object *kept = NULL;
+    int64_t until_s[2];
+    char until[2][DATE_TEXT_BYTES];
+
+    if (after == NULL || after->kind != K_CERTIFICATE) {
+        return;
+    }
+    if (present == NULL) {
+        present = snapshot_by_name(k->now, K_CERTIFICATE, after->name.s);
+    }
+    if (present == NULL || !is_newer(present, after, until_s)) {
+        return;
+    }
+    json_auto_t *patch = json_pack(
+        "{s:s, s:s, s:s}", "chain", object_text(present, F_CERTIFICATE_CHAIN).s, "key",
+        object_text(present, F_CERTIFICATE_KEY).s, "source",
+        schema_kind(K_CERTIFICATE)
+            ->fields[F_CERTIFICATE_SOURCE]
+            .values[object_int(present, F_CERTIFICATE_SOURCE)]);
+    err_t code = object_with(after, patch, &kept, NULL);
+
+    ASSERT(code == ERR_OK);
+    snapshot_edit_put(k->x, kept);
+    date_format(until_s[0] * 1000, until[0]);
+    date_format(until_s[1] * 1000, until[1]);
+    problems_add(
+        k->told, SEVERITY_WARNING, "kept",
+        &(struct problem){.kind = "certificate", .name = after->name.s, .pointer = "/chain"},
+        "The present certificate and key are kept (valid until %.10s), not those of revision "
+        "%lld (%.10s). To go back to those too, restore with old_certificates.",
+        until[0], k->rev, until[1]);
+}
+
+/* In place of *content, which goes. */
+static err_t
+keep_newer_certificates(
+    const struct snapshot *now, int64_t rev, struct snapshot **content, struct problems *told,
+    struct error *e)
+{
+    struct keeping k = {.now = now, .rev = rev, .told = told};
+    struct snapshot *made = NULL;
+    err_t code;
+
+    k.x = snapshot_edit_new(*content);
+    snapshot_diff(now, *content, keep_newer, &k);
+    code = snapshot_seal(k.x, &made, e);
+    if (code == ERR_OK) {
+        snapshot_unref(*content);
+        *content = made;
+    }
+    return code;
+}
+
 static err_t
 restore_on_engine(struct engine *en, void *ctx, struct error *e)
 {
@@ -133,6 +223,9 @@ restore_on_engine(struct engine *en, void *ctx, struct error *e)
     if (code == ERR_OK) {
         code = edit_merge_content(v->now.shared, content, &merged, e);
     }
+    if (code == ERR_OK && !call->old_certificates) {
+        code = keep_newer_certificates(v->now.shared, found.rev, &merged, call->p, e);
+    }
     if (code == ERR_OK) {
         after.shared = TAKE(merged);
         code = belong_settle(&after, e);
@@ -156,10 +249,11 @@ restore_on_engine(struct engine *en, void *ctx, struct error *e)
 
 err_t
 edit_restore(
-    struct engine *en, const char *spec, const struct actor *who, struct problems *p,
-    struct error *e)
+    struct engine *en, const char *spec, bool old_certificates, const struct actor *who,
+    struct problems *p, struct error *e)
 {
-    struct history_call call = {.spec = spec, .who = who, .p = p};
+    struct history_call call = {
+        .spec = spec, .old_certificates = old_certificates, .who = who, .p = p};
 
     return engine_run(en, restore_on_engine, &call, e);
 }

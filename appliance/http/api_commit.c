@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "engine/confirm.h"
 #include "engine/edit.h"
+#include "engine/problems_json.h"
 #include "http/api.h"
 #include "http/reply.h"
 #include "model/diff.h"
@@ -167,9 +168,11 @@ http_commit_diff(struct request *r)
 
 /* The draft was empty: what is in it now is what the restore changed. */
 static json_t *
-restored_json(const struct view *v)
+restored_json(struct request *r, const struct view *v)
 {
-    return json_pack("{s:o, s:n}", "objects", diff_objects(&v->now, &v->draft), "task");
+    return json_pack(
+        "{s:o, s:o, s:n}", "objects", diff_objects(&v->now, &v->draft), "problems",
+        problems_json(request_problems(r)), "task");
 }
 
 /* Nothing but what was restored is applied, though others may draft until the apply begins. */
@@ -187,7 +190,7 @@ apply_restored(struct request *r, struct apply_request *q, bool wait)
     } else {
         q->ops = &nothing;
     }
-    r->kept = restored_json(v);
+    r->kept = restored_json(r, v);
     if (api_apply_start(r, q, &task)) {
         api_apply_answer(r, task, wait);
     }
@@ -196,13 +199,18 @@ apply_restored(struct request *r, struct apply_request *q, bool wait)
 void
 http_commit_restore(struct request *r)
 {
-    static const char *const keys[] = {"apply", "note", "confirm", NULL};
+    static const char *const keys[] = {"apply", "note", "confirm", "old_certificates", NULL};
     struct apply_request q = {.who = &r->actor};
     struct api_apply_choice choice;
     struct problems *p = request_problems(r);
+    bool old = false;
     struct error e = {.code = ERR_OK};
 
     if (!request_only_keys(r, keys) || !api_read_apply(r, &choice)) {
+        return;
+    }
+    if (json_opt_bool(r->json, "old_certificates", &old, &e) != ERR_OK) {
+        reply_error(r, &e, NULL);
         return;
     }
     /* The draft is not touched for an apply that cannot be. */
@@ -210,7 +218,8 @@ http_commit_restore(struct request *r)
         reply_error(r, &e, NULL);
         return;
     }
-    if (edit_restore(r->http->config.engine, request_segment(r, "{rev}"), &r->actor, p, &e) !=
+    if (edit_restore(
+            r->http->config.engine, request_segment(r, "{rev}"), old, &r->actor, p, &e) !=
         ERR_OK) {
         reply_error(r, &e, p);
         return;
@@ -220,6 +229,6 @@ http_commit_restore(struct request *r)
     if (choice.apply) {
         apply_restored(r, &q, choice.wait);
     } else {
-        reply_json(r, 200, restored_json(request_fresh_view(r)));
+        reply_json(r, 200, restored_json(r, request_fresh_view(r)));
     }
 }

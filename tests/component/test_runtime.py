@@ -22,12 +22,13 @@ SEEDS = 20
 APPLIES = 50
 
 
-def certificate(folder, name):
+def certificate(folder, name, days=30):
     """Self-signed, for NAME.test; each call makes a new one."""
     key, chain = os.path.join(folder, "key"), os.path.join(folder, "chain")
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-         "-nodes", "-keyout", key, "-out", chain, "-days", "30", "-subj", "/CN=%s.test" % name,
+         "-nodes", "-keyout", key, "-out", chain, "-days", str(days), "-subj",
+         "/CN=%s.test" % name,
          "-addext", "subjectAltName=DNS:%s.test" % name], check=True, capture_output=True)
     with open(key, encoding="ascii") as a, open(chain, encoding="ascii") as b:
         return {"key": a.read(), "chain": b.read()}
@@ -255,6 +256,31 @@ class Changes(Case):
         self.assertNotEqual(before, after)
         self.by_reload()
         self.assertEqual(self.serial(), after)
+
+    def restore(self, rev, **options):
+        return self.api.expect(200, "POST", "/api/v1/commits/%d/restore?wait=1" % rev,
+                               dict(options, apply=True))
+
+    def test_a_restore_keeps_a_renewed_certificate(self):
+        """C225: the state of before the renewal comes back, the expiring certificate does not."""
+        old, rev = self.serial(), self.api.get("/api/v1/status")["head"]["rev"]
+        self.api.patch("/api/v1/certificates/tls", **certificate(self.node.root, "tls", 60))
+        self.api.patch("/api/v1/services/tls", note="renewed")
+        self.assertEqual(self.api.apply()["state"], "ok")
+        new = self.serial()
+        self.assertNotEqual(new, old)
+        result = self.restore(rev)
+        self.assertEqual(result["task"]["state"], "ok", result)
+        self.assertEqual([(o["kind"], o["name"]) for o in result["objects"]], [("service", "tls")])
+        self.assertEqual([(p["code"], p["severity"], p["name"]) for p in result["problems"]],
+                         [("kept", "warning", "tls")])
+        self.assertEqual(self.serial(), new)
+        result = self.restore(rev, old_certificates=True)
+        self.assertEqual((result["problems"], result["task"]["state"]), ([], "ok"))
+        self.assertEqual(self.serial(), old)
+        # Going forth to the renewed one needs no word.
+        self.assertEqual(self.restore(rev + 1)["problems"], [])
+        self.assertEqual(self.serial(), new)
 
     @contextlib.contextmanager
     def websocket(self):

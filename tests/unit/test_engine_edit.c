@@ -420,7 +420,7 @@ an_old_revision_is_restored_into_the_draft(void **state)
             "3") "]");
     apply(l);
     problems_init(&l->problems, l->arena);
-    assert_int_equal(edit_restore(l->en, spec, ACTOR, &l->problems, &l->error), ERR_OK);
+    assert_int_equal(edit_restore(l->en, spec, false, ACTOR, &l->problems, &l->error), ERR_OK);
     assert_string_equal(engine_lab_draft(l), "server web1, server web2, server web3");
     apply(l);
     assert_string_equal(engine_lab_head_object(l, K_SERVER, "web1")->id, id);
@@ -440,7 +440,7 @@ a_revoked_key_stays_revoked(void **state)
     (void)snprintf(spec, sizeof spec, "%lld", (long long)engine_lab_rev(l));
     engine_lab_must(l, "[{'op': 'delete', 'kind': 'automation_key', 'name': 'deploy'}]");
     problems_init(&l->problems, l->arena);
-    assert_int_equal(edit_restore(l->en, spec, ACTOR, &l->problems, &l->error), ERR_OK);
+    assert_int_equal(edit_restore(l->en, spec, false, ACTOR, &l->problems, &l->error), ERR_OK);
     assert_string_equal(engine_lab_draft(l), "");
     assert_null(engine_lab_head_object(l, K_AUTOMATION_KEY, "deploy"));
 }
@@ -451,10 +451,12 @@ a_restore_needs_an_empty_draft_and_a_known_revision(void **state)
     struct engine_lab *l = *state;
 
     problems_init(&l->problems, l->arena);
-    assert_int_equal(edit_restore(l->en, "999", ACTOR, &l->problems, &l->error), ERR_NOT_FOUND);
+    assert_int_equal(
+        edit_restore(l->en, "999", false, ACTOR, &l->problems, &l->error), ERR_NOT_FOUND);
     engine_lab_must(l, "[" CREATE_WEB("1") "]");
     problems_init(&l->problems, l->arena);
-    assert_int_equal(edit_restore(l->en, "1", ACTOR, &l->problems, &l->error), ERR_CONFLICT);
+    assert_int_equal(
+        edit_restore(l->en, "1", false, ACTOR, &l->problems, &l->error), ERR_CONFLICT);
 }
 
 /* ---- at the same time ---- */

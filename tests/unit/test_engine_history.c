@@ -10,7 +10,10 @@
 
 #include <cmocka.h>
 
+#include "base/x509.h"
 #include "tests/support/engine_lab.h"
+
+#define ACTOR (&(struct actor){"admin maria"})
 
 static int
 lab_open(void **state)
@@ -94,6 +97,92 @@ a_sound_node_verifies_and_changed_files_do_not(void **state)
     assert_non_null(strstr(l->error.msg, "haproxy.cfg"));
 }
 
+static json_t *
+certificate(struct engine_lab *l, int days)
+{
+    static const char *const names[] = {"a.test", NULL};
+    CLEANUP(buf_fini) struct buf chain;
+    CLEANUP(buf_fini) struct buf key;
+
+    buf_init(&chain, 65536);
+    buf_init(&key, 65536);
+    assert_int_equal(
+        x509_selfsigned(names, clock_wall_ms(&l->clock) / 1000, days, &chain, &key, &l->error),
+        ERR_OK);
+    return json_pack("{s:s, s:s}", "chain", buf_str(&chain), "key", buf_str(&key));
+}
+
+/* Puts it in and applies it; source NULL: as a person does. */
+static void
+put_certificate(struct engine_lab *l, enum change_op op, int days, const char *source)
+{
+    json_t *body = certificate(l, days);
+    struct change c = {
+        .op = op, .kind = K_CERTIFICATE, .name = "tls", .by_product = source != NULL};
+    struct change_set set;
+
+    if (op == CHANGE_CREATE) {
+        c.name = NULL;
+        json_object_set_new(body, "name", json_string("tls"));
+    }
+    if (source != NULL) {
+        json_object_set_new(body, "source", json_string(source));
+    }
+    c.body = body;
+    change_set_init(&set);
+    assert_int_equal(change_set_add(&set, c, NULL), ERR_OK);
+    problems_init(&l->problems, l->arena);
+    assert_int_equal(edit_draft(l->en, &set, ACTOR, &l->problems, &l->error), ERR_OK);
+    change_set_fini(&set);
+    engine_lab_apply_ends(l, "ok", "ok");
+}
+
+/* What a restore of the revision drafts: "certificate tls", or nothing when it is kept. */
+static void
+expect_restored(struct engine_lab *l, int64_t rev, bool old_certificates, const char *rows)
+{
+    char spec[32];
+
+    (void)snprintf(spec, sizeof spec, "%lld", (long long)rev);
+    problems_init(&l->problems, l->arena);
+    assert_int_equal(
+        edit_restore(l->en, spec, old_certificates, ACTOR, &l->problems, &l->error), ERR_OK);
+    assert_string_equal(engine_lab_draft(l), rows);
+    assert_int_equal(edit_discard_all(l->en, ACTOR, &l->error), ERR_OK);
+}
+
+/* C225 */
+static void
+a_restore_keeps_the_newer_certificate(void **state)
+{
+    struct engine_lab *l = *state;
+    int64_t placeholder;
+    int64_t upload;
+    int64_t renewed;
+
+    put_certificate(l, CHANGE_CREATE, 3650, "placeholder");
+    placeholder = engine_lab_rev(l);
+    put_certificate(l, CHANGE_MERGE, 30, NULL);
+    upload = engine_lab_rev(l);
+    /* A placeholder is no renewal, however long it is valid. */
+    expect_restored(l, placeholder, false, "");
+    assert_string_equal(l->problems.items[0].code, "kept");
+    expect_restored(l, placeholder, true, "certificate tls");
+    put_certificate(l, CHANGE_MERGE, 90, NULL);
+    renewed = engine_lab_rev(l);
+    expect_restored(l, upload, false, "");
+    expect_restored(l, upload, true, "certificate tls");
+    assert_int_equal(l->problems.count, 0);
+    put_certificate(l, CHANGE_MERGE, 60, NULL);
+    expect_restored(l, renewed, false, "certificate tls");
+    /* Made anew with the same name: another object, and the same certificate for people. */
+    engine_lab_must(l, "[{'op': 'delete', 'kind': 'certificate', 'name': 'tls'}]");
+    engine_lab_apply_ends(l, "ok", "ok");
+    put_certificate(l, CHANGE_CREATE, 60, NULL);
+    expect_restored(l, upload, false, "certificate tls, certificate tls");
+    assert_string_equal(l->problems.items[0].code, "kept");
+}
+
 int
 main(void)
 {
@@ -102,6 +191,8 @@ main(void)
             commits_are_found_with_their_content, lab_open, lab_close),
         cmocka_unit_test_setup_teardown(
             a_sound_node_verifies_and_changed_files_do_not, lab_open, lab_close),
+        cmocka_unit_test_setup_teardown(
+            a_restore_keeps_the_newer_certificate, lab_open, lab_close),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
