@@ -45,8 +45,9 @@ haproxy_internal_write(struct writer *w)
            "\n"
            "# The service is off, or there is none.\n"
            "backend " LAYOUT_BACKEND_REFUSE "\n"
-           "    mode tcp\n"
-           "    tcp-request content reject\n");
+           "    mode tcp\n");
+    writer_no_http_options(w, false);
+    writer_fixed(w, "    tcp-request content reject\n");
     for (size_t i = 0; i < w->layout->https_port_count; i++) {
         put_redirect(w, w->layout->https_ports[i]);
     }
@@ -286,6 +287,9 @@ put_pool(struct writer *w, const struct object *o, const struct object *const *t
     writer_put_text(w->out, o->name);
     writer_end(w, F_POOL_NAME);
     writer_word_unless_default(w, "mode", F_POOL_MODE);
+    if (fields_int(o, F_POOL_MODE) == V_POOL_MODE_TCP) {
+        writer_no_http_options(w, false);
+    }
     if (fields_set(o, FIELDS_BIT(F_POOL_ENABLED))) {
         put_off(w);
         return;

@@ -328,6 +328,9 @@ put_listener(struct writer *w, const struct layout_listener *l)
         PUT(w->out, "    mode tcp");
     }
     writer_end(w, F_LISTENER_MODE);
+    if (fields_int(o, F_LISTENER_MODE) == V_LISTENER_MODE_TCP) {
+        writer_no_http_options(w, true);
+    }
     for (uint32_t i = 0; i < addresses->count; i++) {
         put_bind(w, addresses->u.items[i].u.text);
     }

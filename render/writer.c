@@ -174,6 +174,24 @@ writer_directives(struct writer *w, unsigned field)
 }
 
 void
+writer_no_http_options(struct writer *w, bool frontend)
+{
+    const struct object *haproxy = w->layout->haproxy;
+    const struct value *lines = object_field(haproxy, F_HAPROXY_EXTRA_DEFAULTS);
+
+    for (uint32_t i = 0; i < lines->count; i++) {
+        struct text line = lines->u.items[i].u.text;
+        const struct schema_keyword *k = value_keyword(TT_DEFAULTS_DIRECTIVE, line.s, line.len);
+
+        if (frontend ? k->http_frontend : k->http_backend) {
+            PUT(w->out, "    no ");
+            writer_put_text(w->out, line);
+            writer_end_of(w, haproxy, F_HAPROXY_EXTRA_DEFAULTS);
+        }
+    }
+}
+
+void
 writer_put_address(struct buf *out, struct text address, int64_t port)
 {
     bool v6 = memchr(address.s, ':', address.len) != NULL;

@@ -60,6 +60,8 @@ void writer_default_int(struct writer *w, const char *keyword, enum kind kind, u
 void writer_default_time(struct writer *w, const char *keyword, enum kind kind, unsigned field);
 /* The items of a list of directives, as they are: their type allows nothing else. */
 void writer_directives(struct writer *w, unsigned field);
+/* In a section of tcp mode: turns off what the section "defaults" sets for http mode alone. */
+void writer_no_http_options(struct writer *w, bool frontend);
 void writer_put_int(struct buf *out, int64_t v); /* buf_i64, faster for small numbers */
 /* A duration as people write it: 1500 -> "1500ms", 60000 -> "1m". */
 void writer_put_ms(struct buf *out, int64_t ms);

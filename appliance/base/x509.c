@@ -501,6 +501,19 @@ x509_selfsigned(
 }
 
 bool
+x509_knows_ciphers(const char *list, bool tls13)
+{
+    SSL_CTX *ctx = SSL_CTX_new(TLS_method());
+    int found;
+
+    ASSERT(ctx != NULL);
+    found = tls13 ? SSL_CTX_set_ciphersuites(ctx, list) : SSL_CTX_set_cipher_list(ctx, list);
+    SSL_CTX_free(ctx);
+    ERR_clear_error();
+    return found == 1;
+}
+
+bool
 x509_demand_name(void *ctx, const char *name)
 {
     return X509_VERIFY_PARAM_set1_host(SSL_CTX_get0_param(ctx), name, 0) == 1;

@@ -40,6 +40,10 @@ MUST_USE err_t x509_check_key(
  * (an empty line ends a payload on HAProxy's admin socket). ERR_INVALID on a broken block. */
 MUST_USE err_t x509_normalize(const char *pem, size_t bytes, struct buf *out, struct error *e);
 
+/* Whether this machine's OpenSSL, which HAProxy has too, knows a list of ciphers for TLS 1.2
+ * and older, or with tls13 of cipher suites. */
+bool x509_knows_ciphers(const char *list, bool tls13);
+
 /* Demands that whoever is connected to has a certificate for a DNS name. ctx: an SSL_CTX of
  * OpenSSL, as other libraries hand it to a callback. */
 bool x509_demand_name(void *ctx, const char *name);

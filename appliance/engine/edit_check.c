@@ -35,11 +35,11 @@ check_object(void *ctx, const struct object *before, const struct object *after)
     static const char prefix[] = "scrypt$";
     const struct checking *c = ctx;
 
-    (void)before;
     if (after == NULL) {
         return;
     }
     validate_object(after, c->now_s, c->p);
+    validate_directives(before, after, c->p);
     /* Whoever writes administrators hashes first: account_hash_password. */
     if (after->kind == K_ADMIN &&
         strncmp(object_text(after, F_ADMIN_PASSWORD).s, prefix, sizeof prefix - 1) != 0) {

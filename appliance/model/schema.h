@@ -56,6 +56,20 @@ struct schema_field {
     const char *haproxy;    /* HAProxy's keyword, or NULL */
 };
 
+/* What stands behind a keyword of HAProxy: nothing, a whole number, a time, some of the words,
+ * any words, ciphers of TLS 1.2 or suites of TLS 1.3. */
+enum keyword_type { KT_FLAG, KT_INT, KT_TIME, KT_WORDS, KT_TEXT, KT_CIPHERS, KT_CIPHERSUITES };
+
+struct schema_keyword {
+    const char *word; /* or several: "option tcpka" */
+    enum keyword_type type;
+    int64_t min, max; /* KT_INT; KT_TIME: ms; KT_WORDS, KT_TEXT: how many */
+    const char *unit; /* KT_TIME: of a number without one, "ms" or "s"; KT_INT: or NULL */
+    const char *const *words; /* KT_WORDS; KT_TIME: in place of a time; NULL at the end */
+    const char *alone;        /* KT_WORDS: the one that goes with no other, or NULL */
+    bool http_frontend, http_backend; /* HAProxy warns of it in such a section of tcp mode */
+};
+
 struct schema_kind {
     const char *name;   /* "pool" */
     const char *plural; /* "pools": the path of the API */
@@ -79,8 +93,8 @@ struct schema_kind {
 
 extern const struct schema_kind schema_kinds[KIND_COUNT];
 extern const char *const schema_text_type_names[TEXT_TYPE_COUNT];
-/* With what a text of the type begins, NULL at the end; NULL: with anything. */
-extern const char *const *const schema_text_type_keywords[TEXT_TYPE_COUNT];
+/* With what a text of the type begins, a word of NULL at the end; NULL: with anything. */
+extern const struct schema_keyword *const schema_text_type_keywords[TEXT_TYPE_COUNT];
 /* The generated schema.json and openapi.json, as served. */
 extern const char schema_json[];
 extern const char schema_openapi_json[];

@@ -37,6 +37,12 @@ bool validate_reached(const struct snapshot_pair *before, const struct snapshot_
  * warnings. Other kinds have nothing here. */
 void validate_object(const struct object *o, int64_t now_s, struct problems *p);
 
+/* What stands behind the keywords of HAProxy in an object's lists of lines: type and range,
+ * each in a list that before (NULL: nothing) has otherwise. Only for edits: what was stored by
+ * a version that did not look is no error of whoever changes something else. */
+void validate_directives(
+    const struct object *before, const struct object *after, struct problems *p);
+
 /* Objects that refer to (kind, id) in the pair, as problems "in_use" (severity error), each
  * naming the user. Returns how many. */
 size_t validate_in_use(

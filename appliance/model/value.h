@@ -40,6 +40,10 @@ struct buf;
 MUST_USE err_t value_check_text(
     enum text_type type, const char *s, size_t len, struct buf *out, struct error *e);
 
+/* The keyword with which a text of the type begins, or NULL. What stands behind it is looked at
+ * by validate_directives, when somebody writes it: the form alone is the text type's. */
+const struct schema_keyword *value_keyword(enum text_type type, const char *s, size_t len);
+
 /* True when text is a literal IPv4 or IPv6 address (an IPv6 zone is refused). */
 bool value_is_ip(const char *s);
 

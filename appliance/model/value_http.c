@@ -117,24 +117,26 @@ is_directive_char(char c)
     return is_alnum(c) || strchr("_.,:=+-", c) != NULL;
 }
 
-static bool
-has_keyword(enum text_type type, const char *s, size_t len)
+const struct schema_keyword *
+value_keyword(enum text_type type, const char *s, size_t len)
 {
-    for (const char *const *word = schema_text_type_keywords[type]; *word != NULL; word++) {
-        size_t n = strlen(*word);
+    const struct schema_keyword *k = schema_text_type_keywords[type];
 
-        if (starts_with(s, len, *word) && (n == len || s[n] == ' ')) {
-            return true;
+    for (; k != NULL && k->word != NULL; k++) {
+        size_t n = strlen(k->word);
+
+        if (starts_with(s, len, k->word) && (n == len || s[n] == ' ')) {
+            return k;
         }
     }
-    return false;
+    return NULL;
 }
 
 static err_t
 check_directive(
     enum text_type type, const char *s, size_t len, struct buf *out, struct error *e)
 {
-    if (!has_keyword(type, s, len)) {
+    if (value_keyword(type, s, len) == NULL) {
         return error_set(
             e, ERR_INVALID,
             "\"%.*s\" does not begin with one of the keywords that are allowed here (the "

@@ -34,7 +34,17 @@ TYPE_OPTIONS = {
 TYPE_NEEDS = {"int": ("min", "max"), "text": ("text_type",), "enum": ("values",),
               "ref": ("ref",), "record": ("fields",)}
 TEXT_TYPE_KEYS = {"min": int, "max": int, "ascii": bool, "help": str, "error": str}
-TEXT_TYPE_OPTIONS = {"pattern": str, "keywords": list}
+TEXT_TYPE_OPTIONS = {"pattern": str, "keywords": dict}
+# What a keyword of HAProxy takes: the keys, beside "type", that it has and may have.
+KEYWORD_TYPES = {
+    "flag": ({}, {"http_only": list}),
+    "int": ({"min": int, "max": int}, {"unit": str}),
+    "time": ({"min": int, "max": int, "unit": str}, {"words": list}),
+    "words": ({"min": int, "max": int, "words": list}, {"alone": str}),
+    "text": ({"min": int, "max": int}, {}),
+    "ciphers": ({}, {}),
+    "ciphersuites": ({}, {}),
+}
 
 
 def has_type(value, wanted):
@@ -377,15 +387,34 @@ def check_belongs(source, kind):
             yield field["name"], "on_delete \"cascade\" needs a drafted kind of the same scope"
 
 
+def check_keyword(takes):
+    if not isinstance(takes, dict) or takes.get("type") not in KEYWORD_TYPES:
+        yield "no type, or an unknown one"
+        return
+    needed, optional = KEYWORD_TYPES[takes["type"]]
+    findings = list(check_keys(takes, {"type": str, **needed}, optional))
+    yield from findings
+    if not findings and takes.get("min", 0) > takes.get("max", 0):
+        yield "min %d, max %d" % (takes["min"], takes["max"])
+    if takes.get("unit", "ms") not in UNITS:
+        yield "unknown unit \"%s\"" % takes["unit"]
+    for section in takes.get("http_only", ()):
+        if section not in ("frontend", "backend"):
+            yield "unknown section \"%s\"" % section
+
+
 def check_types(types):
     for name, entry in types.items():
         for reason in check_keys(entry, TEXT_TYPE_KEYS, TEXT_TYPE_OPTIONS):
             yield name, reason
         if not 0 <= entry.get("min", 0) <= entry.get("max", 0):
             yield name, "min and max"
-        keywords = entry.get("keywords", [])
-        if keywords != sorted(set(keywords)):
-            yield name, "keywords are sorted, each once"
+        keywords = entry.get("keywords", {})
+        if list(keywords) != sorted(keywords):
+            yield name, "keywords are sorted"
+        for word, takes in keywords.items():
+            for reason in check_keyword(takes):
+                yield name, "%s: %s" % (word, reason)
         try:
             re.compile(entry.get("pattern", ""))
         except re.error as error:

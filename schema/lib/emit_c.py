@@ -215,17 +215,33 @@ def text_array(name, text):
     return "\nconst char %s[] =\n%s;\n" % (name, c_long_string(text))
 
 
+def keyword_row(prefix, word, takes):
+    """(the array that the row points to or "", the row)."""
+    words, array = "NULL", ""
+    if "words" in takes:
+        words = "words_%s_%s" % (prefix, re.sub("[^a-z0-9]", "_", word))
+        array = "static const char *const %s[] = {%s, NULL};\n" % (
+            words, ", ".join(map(c_string, takes["words"])))
+    http = takes.get("http_only", ())
+    row = "    {%s, KT_%s, %d, %d, %s, %s, %s, %s, %s},\n" % (
+        c_string(word), upper(takes["type"]), takes.get("min", 0), takes.get("max", 0),
+        c_string(takes.get("unit")), words, c_string(takes.get("alone")),
+        c_bool("frontend" in http), c_bool("backend" in http))
+    return array, row
+
+
 def keywords(types):
-    """Of the text types that have some, each list with NULL at its end."""
+    """Of the text types that have some, each list with a row of NULL at its end."""
     out = []
     rows = []
     for name, entry in types.items():
         if "keywords" in entry:
-            words = "".join("    %s,\n" % c_string(w) for w in entry["keywords"])
-            out.append("static const char *const keywords_%s[] = {\n%s    NULL,\n};\n\n" %
-                       (name, words))
+            pairs = [keyword_row(name, *item) for item in entry["keywords"].items()]
+            out += [array for array, _ in pairs]
+            out.append("static const struct schema_keyword keywords_%s[] = {\n%s    {.word = NULL},\n"
+                       "};\n\n" % (name, "".join(row for _, row in pairs)))
             rows.append("    [TT_%s] = keywords_%s,\n" % (upper(name), name))
-    out.append("const char *const *const schema_text_type_keywords[TEXT_TYPE_COUNT] = {\n"
+    out.append("const struct schema_keyword *const schema_text_type_keywords[TEXT_TYPE_COUNT] = {\n"
                "%s};\n" % "".join(rows))
     return "".join(out)
 

@@ -91,6 +91,25 @@ def kind_page(source, kind):
     return "".join(out).rstrip() + "\n"
 
 
+def keyword_takes(takes):
+    """What stands behind a keyword of HAProxy."""
+    kind, low, high = takes["type"], takes.get("min"), takes.get("max")
+    words = ", ".join("`%s`" % w for w in takes.get("words", ()))
+    if kind == "int":
+        return "a whole number from %d to %d%s" % (
+            low, high, " (bytes)" if takes.get("unit") else "")
+    if kind == "time":
+        return "a time from %d to %d ms, such as `30s`; without a unit in %s%s" % (
+            low, high, takes["unit"], "; or " + words if words else "")
+    if kind == "words":
+        alone = "; `%s` only alone" % takes["alone"] if "alone" in takes else ""
+        return ("one of " if high == 1 else "some of ") + words + alone
+    flag = "none; in `http` mode only" if "http_only" in takes else "none"
+    return {"flag": flag, "text": "a word" if low else "a word, or none",
+            "ciphers": "names of OpenSSL's TLS 1.2 ciphers, with `:` between them",
+            "ciphersuites": "names of TLS 1.3 cipher suites, with `:` between them"}[kind]
+
+
 def types_page(source):
     out = [NOTICE, "# Text types\n\n"]
     for name, entry in source.types.items():
@@ -99,8 +118,9 @@ def types_page(source):
         if "pattern" in entry:
             out.append("- Form: `` %s ``\n" % entry["pattern"])
         if "keywords" in entry:
-            words = ", ".join("`%s`" % word for word in entry["keywords"])
-            out.append("- Keywords: %s\n" % words)
+            out.append("\n| Keyword | Value |\n|---|---|\n")
+            out += ["| `%s` | %s |\n" % (word, keyword_takes(takes))
+                    for word, takes in entry["keywords"].items()]
         out.append("\n")
     return "".join(out).rstrip() + "\n"
 

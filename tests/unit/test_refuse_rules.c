@@ -185,17 +185,17 @@ keywords_of_the_schema_are_allowed(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-        const char *const *word = schema_text_type_keywords[places[i].type];
+        const struct schema_keyword *k = schema_text_type_keywords[places[i].type];
 
-        assert_non_null(*word);
-        for (; *word != NULL; word++) {
+        assert_non_null(k->word);
+        for (; k->word != NULL; k++) {
             char keyword[64] = "";
 
-            assert_true(strcspn(*word, " ") < sizeof keyword);
-            memcpy(keyword, *word, strcspn(*word, " "));
+            assert_true(strcspn(k->word, " ") < sizeof keyword);
+            memcpy(keyword, k->word, strcspn(k->word, " "));
             if (!refuse_section_allows(refuse_section_find(places[i].section), keyword) ||
                 refuse_reason(keyword) != NULL) {
-                fail_msg("[%s] [%s]", places[i].section, *word);
+                fail_msg("[%s] [%s]", places[i].section, k->word);
             }
         }
     }
