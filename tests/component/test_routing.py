@@ -520,7 +520,6 @@ class Pools(Proxy):
         self.assertFalse(self.idle(82, 5.0))
 
     def test_a_name_that_does_not_resolve_keeps_nobody_from_serving(self):
-        self.assertIn("could not resolve address 'no-such-host.invalid'", self.checked)
         self.assert_server(get(80), "good")
 
 
