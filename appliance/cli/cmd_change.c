@@ -148,18 +148,22 @@ publish(struct cli *c, const char *path, json_t *body, bool plan)
 int
 cmd_publish(struct cli *c, int argc, char **argv)
 {
-    bool plan = cli_flag(c, "--plan");
-    const char *path = plan ? "/api/v1/publish?plan=1" : "/api/v1/publish";
+    bool plan = cli_flag(c, "--plan"), yes = cli_flag(c, "--yes");
+    bool untried = cli_flag(c, "--no-try");
     int status = 0;
 
-    if (plan && cli_flag(c, "--yes")) {
-        return cli_misused(c, "--yes has no meaning with --plan, which asks nothing");
+    if (yes && (plan || untried)) {
+        return cli_misused(
+            c, "--yes has no meaning with %s, which asks nothing",
+            plan ? "--plan" : "--no-try");
     }
     json_t *body = read_publish(c, argc, argv);
-    if (!plan && !cli_flag(c, "--yes") && cli_may_ask(c)) {
-        path = "/api/v1/publish?try=0";
+    if (!plan && !yes && !untried && cli_may_ask(c)) {
+        untried = true; /* once is enough */
         status = ask_about_check(c, body);
     }
+    const char *path = cli_query(c, "/api/v1/publish", "plan", plan ? "1" : NULL);
+    path = cli_query(c, path, "try", untried ? "0" : NULL);
     if (status == 0) {
         status = publish(c, path, body, plan);
     }

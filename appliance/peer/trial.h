@@ -36,6 +36,8 @@ struct trial {
     int64_t port;
     const struct trial_way *way;
 
+    /* The result. */
+    bool untried;  /* not asked, since too many names are being looked up; why says so */
     bool answered; /* connected, and with http there is a status; else why says why not */
     long status;
     struct buf body; /* at most TRIAL_BODY_BYTES */
