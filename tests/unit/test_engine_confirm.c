@@ -380,6 +380,7 @@ static void
 what_cannot_go_back_may_be_confirmed_late(void **state)
 {
     struct engine_lab *l = *state;
+    struct engine_waiting w;
     struct commit c;
     int64_t task = 0;
 
@@ -387,7 +388,13 @@ what_cannot_go_back_may_be_confirmed_late(void **state)
     l->seen_until_ms = fake_look(&l->fake).stages + 1;
     fake_fail(&l->fake, FAKE_CHECK, 1);
     pass(l, 61 * 1000); /* and stands there: it is not tried again */
+    assert_false(look(l).failed);
     engine_lab_await(l, has_failed_to_go_back);
+    w = look(l);
+    assert_true(w.failed);
+    assert_false(w.going_back);
+    assert_int_equal(w.left_s, 0);
+    assert_in_range(w.retry_at_ms, w.until_ms, w.until_ms + 60 * 1000);
     assert_int_equal(start(l, 0, &task), ERR_CONFLICT);
     assert_non_null(strstr(l->error.msg, "could not go back"));
     assert_int_equal(confirm_now(l->en, NULL, &maria, &c, &l->error), ERR_OK);
