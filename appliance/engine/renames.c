@@ -10,17 +10,6 @@
 
 /* ---- what files were made of ---- */
 
-static bool
-is_heads(struct engine *en, const char *digest)
-{
-    bool is;
-
-    lock_take(&en->lock);
-    is = strcmp(en->follow.digest, digest) == 0;
-    lock_give(&en->lock);
-    return is;
-}
-
 /* An apply that was cut short leaves HAProxy with what the draft still holds. */
 static bool
 is_drafts(struct apply *a, const char *digest)
@@ -51,7 +40,7 @@ content_of(struct apply *a, const char *digest)
     if (strcmp(digest, a->files->digest) == 0) {
         return snapshot_ref(a->candidate.shared);
     }
-    if (is_heads(a->en, digest)) {
+    if (reconcile_is_head(a->en, digest)) {
         return snapshot_ref(a->view->now.shared);
     }
     if (is_drafts(a, digest)) {

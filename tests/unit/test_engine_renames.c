@@ -30,19 +30,12 @@
 static int
 lab_open(void **state)
 {
-    struct engine_lab *l = engine_lab_new();
+    struct engine_lab *l;
 
-    engine_lab_start(l);
+    (void)engine_lab_setup(state);
+    l = *state;
     engine_lab_must(l, "[" LAB_LISTENER "," LAB_SERVER("web1") "," POOL "]");
     engine_lab_apply_ends(l, "ok", "ok");
-    *state = l;
-    return 0;
-}
-
-static int
-lab_close(void **state)
-{
-    engine_lab_delete(*state);
     return 0;
 }
 
@@ -160,7 +153,7 @@ files_that_nobody_knows_have_no_names(void **state)
     were(l, "");
 }
 
-#define LAB_TEST(name) cmocka_unit_test_setup_teardown(name, lab_open, lab_close)
+#define LAB_TEST(name) cmocka_unit_test_setup_teardown(name, lab_open, engine_lab_teardown)
 
 int
 main(void)
