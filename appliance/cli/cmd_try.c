@@ -49,7 +49,7 @@ put_failed(FILE *to, const json_t *servers)
 static void
 put_untried(FILE *to, const json_t *servers)
 {
-    CLEANUP(buf_fini) struct buf why;
+    CLEANUP(buf_fini) struct buf why = {0};
     const json_t *server;
     const char *reason = NULL;
     size_t i;

@@ -254,7 +254,7 @@ try_servers(
         };
     }
     left_ms = job->due_ms - http_now_ms(h);
-    trials_run(trials, count, left_ms > 0 ? left_ms : 1);
+    trials_run(h->trials, trials, count, left_ms > 0 ? left_ms : 1);
     job->bodies_ms = http_now_ms(h) + BODIES_MS;
     for (size_t i = 0; i < count; i++) {
         char detail[DETAIL_BYTES];

@@ -76,6 +76,7 @@ struct http {
     _Atomic int long_work; /* api_long_begin: running now */
 
     /* api_try.c: what waits for servers of others must not hold up anybody else. */
+    struct trials *trials;
     _Atomic int tries;
     struct mailbox *try_box;
 

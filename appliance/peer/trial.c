@@ -25,6 +25,11 @@
 /* An address from which no name is made. Connections go to the server nevertheless. */
 #define NAMELESS "127.0.0.1"
 
+struct trials {
+    pthread_mutex_t lock;
+    int64_t lookups_ms[LOOKUPS_MAX]; /* until when each place is taken, monotonic */
+};
+
 struct running {
     struct trial *trial;
     CURL *curl;
@@ -33,26 +38,25 @@ struct running {
     bool ended;
     bool failed_lookup;
     int64_t limit_ms;
-    int64_t *lookup; /* NULL: nothing is looked up */
+    int64_t *lookup; /* its place; NULL: nothing is looked up */
 };
 
-/* Until when each place is taken, monotonic. */
-static struct {
-    pthread_mutex_t lock;
-    int64_t until_ms[LOOKUPS_MAX];
-} lookups = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
 err_t
-trials_open(struct error *e)
+trials_open(struct trials **ret, struct error *e)
 {
-    return curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK
-               ? ERR_OK
-               : error_set(e, ERR_INTERNAL, "libcurl does not start");
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+        return error_set(e, ERR_INTERNAL, "libcurl does not start");
+    }
+    *ret = xcalloc(1, sizeof **ret);
+    lock_init(&(*ret)->lock);
+    return ERR_OK;
 }
 
 void
-trials_close(void)
+trials_close(struct trials *all)
 {
+    ASSERT(pthread_mutex_destroy(&all->lock) == 0);
+    free(all);
     curl_global_cleanup();
 }
 
@@ -69,23 +73,23 @@ is_name(const char *address)
 
 /* False: none is free. */
 static bool
-lookup_begin(struct running *r)
+lookup_begin(struct trials *all, struct running *r)
 {
     int64_t now_ms = clock_mono_ms(&clock_system);
 
-    lock_take(&lookups.lock);
+    lock_take(&all->lock);
     for (size_t i = 0; i < LOOKUPS_MAX && r->lookup == NULL; i++) {
-        if (lookups.until_ms[i] <= now_ms) {
-            lookups.until_ms[i] = INT64_MAX;
-            r->lookup = &lookups.until_ms[i];
+        if (all->lookups_ms[i] <= now_ms) {
+            all->lookups_ms[i] = INT64_MAX;
+            r->lookup = &all->lookups_ms[i];
         }
     }
-    lock_give(&lookups.lock);
+    lock_give(&all->lock);
     return r->lookup != NULL;
 }
 
 static void
-lookup_end(struct running *r)
+lookup_end(struct trials *all, struct running *r)
 {
     curl_off_t took_us = 0;
     bool goes_on;
@@ -95,9 +99,9 @@ lookup_end(struct running *r)
     }
     (void)curl_easy_getinfo(r->curl, CURLINFO_NAMELOOKUP_TIME_T, &took_us);
     goes_on = took_us == 0 && !r->failed_lookup;
-    lock_take(&lookups.lock);
+    lock_take(&all->lock);
     *r->lookup = goes_on ? clock_mono_ms(&clock_system) + LOOKUP_LEFT_MS : 0;
-    lock_give(&lookups.lock);
+    lock_give(&all->lock);
 }
 
 /* ---- what is asked ---- */
@@ -383,13 +387,13 @@ run(CURLM *multi, int64_t max_ms)
 
 /* False: it is not tried. */
 static bool
-begin(struct running *r, struct trial *t, int64_t max_ms)
+begin(struct trials *all, struct running *r, struct trial *t, int64_t max_ms)
 {
     *r = (struct running){.trial = t};
     t->answered = false;
     t->status = 0;
     buf_init(&t->body, TRIAL_BODY_BYTES);
-    t->untried = is_name(t->address) && !lookup_begin(r);
+    t->untried = is_name(t->address) && !lookup_begin(all, r);
     if (t->untried) {
         (void)snprintf(t->why, sizeof t->why, "too many names are being looked up");
         return false;
@@ -399,7 +403,7 @@ begin(struct running *r, struct trial *t, int64_t max_ms)
 }
 
 static void
-finish(struct running *r, CURLM *multi)
+finish(struct trials *all, struct running *r, CURLM *multi)
 {
     if (r->curl == NULL) {
         return;
@@ -407,7 +411,7 @@ finish(struct running *r, CURLM *multi)
     if (!r->ended) {
         tell_time(r->trial, r->limit_ms);
     }
-    lookup_end(r);
+    lookup_end(all, r);
     (void)curl_multi_remove_handle(multi, r->curl);
     curl_easy_cleanup(r->curl);
     curl_slist_free_all(r->headers);
@@ -415,20 +419,20 @@ finish(struct running *r, CURLM *multi)
 }
 
 void
-trials_run(struct trial *trials, size_t count, int64_t max_ms)
+trials_run(struct trials *all, struct trial *trials, size_t count, int64_t max_ms)
 {
     struct running *list = xcalloc(count + 1, sizeof *list);
     CURLM *multi = curl_multi_init();
 
     ASSERT(multi != NULL);
     for (size_t i = 0; i < count; i++) {
-        if (begin(&list[i], &trials[i], max_ms)) {
+        if (begin(all, &list[i], &trials[i], max_ms)) {
             ASSERT(curl_multi_add_handle(multi, list[i].curl) == CURLM_OK);
         }
     }
     run(multi, max_ms);
     for (size_t i = 0; i < count; i++) {
-        finish(&list[i], multi);
+        finish(all, &list[i], multi);
     }
     (void)curl_multi_cleanup(multi);
     free(list);
