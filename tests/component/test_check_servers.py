@@ -301,8 +301,10 @@ class Kinds(Case):
     def test_a_redirect_is_an_answer_and_the_request_has_nothing_of_libcurl(self):
         self.asked.clear()
         self.assertEqual(self.only("moved"), ("pass", "HTTP 302"))
-        self.assertEqual(self.asked, [b"GET /a?b=1 HTTP/1.1\r\nHost: moved.test\r\n"
-                                      b"Connection: close\r\n\r\n"])
+        request = b"GET /a?b=1 HTTP/1.1\r\nHost: moved.test\r\nConnection: close\r\n\r\n"
+        self.assertIn(request, self.asked)
+        # HAProxy may check it by now, too, with names in small letters.
+        self.assertEqual({r.lower() for r in self.asked}, {request.lower()})
 
     def test_other_types_say_that_they_are_not_tried(self):
         trial = self.check("redis")
@@ -390,8 +392,9 @@ class Encrypted(Case):
     def test_haproxy_finds_the_same(self):
         for name in self.tried:
             with self.subTest(name):
-                found = node.wait_for(lambda n=name: self.running(n), name + " is checked", 10)
-                self.assertEqual(self.only(name)[0], found)
+                # A busy machine may miss the time for one of HAProxy's checks.
+                node.wait_for(lambda n=name: self.running(n) == self.only(n)[0],
+                              "both find the same of " + name, 10)
         self.assertIn("asked.test", self.context.asked)
         results = {self.only(name)[0] for name in self.tried}
         self.assertEqual(results, {"pass", "fail"})
