@@ -308,9 +308,10 @@ helper_reload(
     struct helper_load *ret, struct error *e)
 {
     json_t *request = json_pack(
-        "{s:s, s:o, s:o}", "verb", "reload", "backends",
+        "{s:s, s:o, s:o, s:b}", "verb", "reload", "backends",
         renames_json(renames->backends, renames->backend_count), "servers",
-        renames_json(renames->servers, renames->server_count));
+        renames_json(renames->servers, renames->server_count), "states",
+        renames->too_many ? 0 : 1);
 
     return call_load(h, request, a, ret, e);
 }

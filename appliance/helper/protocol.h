@@ -11,14 +11,15 @@
  *     [{"address", "port", "reason", "holder"}]}; a port that our own HAProxy holds is free
  * {"verb": "install", "generation": N} switches <state_dir>/generation/current
  * {"verb": "settle", "generation": N}  switches <state_dir>/generation/good, prunes old ones
- * {"verb": "reload", "backends": [{"from", "to"}], "servers": [{"from", "to"}]} -> {"ok":
- *     true, "loaded": bool, "output", "worker": pid}; writes and removes the reload window. The
- *     lists (absent: empty) say what has another name in the configuration that runs: its
- *     state is handed over under the new one
+ * {"verb": "reload", "backends": [{"from", "to"}], "servers": [{"from", "to"}], "states": bool}
+ *     -> {"ok": true, "loaded": bool, "output", "worker": pid}; writes and removes the reload
+ *     window. The lists (absent: empty) say what has another name in the configuration that
+ *     runs: its state is handed over under the new one. "states" (absent: true) false: no state
+ *     is handed over
  * {"verb": "restart"} -> the same
  * {"verb": "status"} -> {"ok": true, "state": "running"|"stopped"|"failed", "master": pid,
  *     "worker": pid, "reloads", "failed_reloads", "old_workers": [{"pid", "age_s"}],
- *     "current": N, "good": N}
+ *     "current": N, "good": N}; empties the file of server states when no reload may read it
  * Any refusal: {"ok": false, "code": name of err_t, "message"}. */
 #ifndef LOCKSTEP_HELPER_PROTOCOL_H
 #define LOCKSTEP_HELPER_PROTOCOL_H

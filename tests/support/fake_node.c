@@ -334,6 +334,9 @@ reload(struct fake_node *f, const json_t *request)
     f->facts.renames[0] = '\0';
     note_renames(f, "backend", json_object_get(request, "backends"));
     note_renames(f, "server", json_object_get(request, "servers"));
+    if (!json_is_true(json_object_get(request, "states"))) {
+        (void)snprintf(f->facts.renames, sizeof f->facts.renames, "no states");
+    }
     if (loaded) {
         memcpy(f->facts.running, f->digests[f->facts.current], sizeof f->facts.running);
         f->down = false;

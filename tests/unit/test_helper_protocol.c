@@ -128,6 +128,7 @@ requests_of_another_form_are_refused(void **state)
         {"{'verb': 'install', 'generation': true}", "syntax"},
         {"{'verb': 'settle', 'generation': [1]}", "syntax"},
         {"{'verb': 'reload', 'generation': 1}", "syntax"},
+        {"{'verb': 'reload', 'states': 1}", "syntax"},
         {"{'verb': 'restart', 'servers': []}", "syntax"},
         {"{'verb': 'status', 'verbose': true}", "syntax"},
         {"{'verb': 'status'} x", "syntax"},
