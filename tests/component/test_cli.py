@@ -57,7 +57,7 @@ class Cli(unittest.TestCase):
         self.assertIn("+backend app.test", diff)
         self.assertIn("can be applied", self.run_cli("check"))
         out = self.run_cli("apply", "--note", "first")
-        self.assertIn("Confirm it serves", out)
+        self.assertIn("See that it answers", out)
         self.node.wait_ready()
         status = self.run_cli("status")
         self.assertRegex(status, r"(?m)^stored +revision 3@[0-9a-f]{8}")
