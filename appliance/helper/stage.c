@@ -103,7 +103,7 @@ compare_with_current(const struct stage *s, bool *ret, struct error *e)
     int64_t current = 0;
     err_t code = generation_link(s->c->generation_fd, "current", &current, e);
 
-    if (code != ERR_OK || current == 0 || current == s->n) {
+    if (code != ERR_OK || current == 0) {
         *ret = false;
         return code;
     }

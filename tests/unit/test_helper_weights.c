@@ -70,6 +70,11 @@ static const struct pair others[] = {
     {SERVER("1"), SERVER("2\t")},
     {SERVER("1"), SERVER("2 ")},
     {SERVER("1 check"), SERVER("2  check")},
+    {SERVER("1%"), SERVER("2%")},
+    {SERVER("1a"), SERVER("2a")},
+    {SERVER("1\"\""), SERVER("2\"\"")},
+    {SERVER("1\t"), SERVER("2\t")},
+    {"    server a b weight1", "    server a b weight2"},
     {SERVER("300"), SERVER("2")},
     {SERVER("010"), SERVER("10")},
     /* not of a server */
@@ -511,6 +516,7 @@ another_program_checks_anew(void **state)
     stages(l, 4, false);
     call(l, "install", 4);
     assert_int_equal(unlink(path), 0);
+    write_generation(l, "4/.checked", "0\n");
     put(l, 5, LATER);
     helper_lab_refused(l, "{'verb': 'stage', 'generation': 5}", "unavailable", "state/haproxy");
     helper_lab_refused(l, "{'verb': 'install', 'generation': 5}", "conflict", "not checked");
