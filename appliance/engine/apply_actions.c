@@ -273,9 +273,15 @@ act_check(struct apply *a, struct error *e)
     if (code == ERR_OK) {
         code = apply_save_generation(a, GENERATION_STAGED, e);
     }
-    apply_detail(
-        a, "generation %lld, %zu warning%s", (long long)check.number, check.warnings,
-        PLURAL(check.warnings));
+    if (check.only_weights) {
+        apply_detail(
+            a, "generation %lld, only weights differ from what the checker accepted",
+            (long long)check.number);
+    } else {
+        apply_detail(
+            a, "generation %lld, %zu warning%s", (long long)check.number, check.warnings,
+            PLURAL(check.warnings));
+    }
     return event_of(code);
 }
 

@@ -162,6 +162,9 @@ helper_stage(
     if (code == ERR_OK) {
         code = get_text(answer, "output", a, &check.output, e);
     }
+    if (code == ERR_OK) {
+        code = json_get_bool(answer, "only_weights", &check.only_weights, e);
+    }
     if (code != ERR_OK) {
         return bad_answer(e);
     }

@@ -19,6 +19,7 @@ struct helper {
 struct helper_check {
     int exit_status;
     const char *output; /* in the arena */
+    bool only_weights;  /* differ from what the checker accepted: it did not run */
 };
 
 struct helper_bind {

@@ -5,8 +5,9 @@
  *
  * {"verb": "stage", "generation": N}   copies <state_dir>/stage/N (made by lockstepd) to
  *     <state_dir>/generation/N (root's), refusing file names and keywords that it does not
- *     allow, and runs "haproxy -c" on the copy -> {"ok": true, "exit_status", "output"};
- *     prunes old ones first
+ *     allow, and runs "haproxy -c" on the copy -> {"ok": true, "exit_status", "output",
+ *     "only_weights": bool}; prunes old ones first. only_weights: it did not run, since nothing
+ *     but weights of servers differs from "current", of which it had nothing to say
  * {"verb": "bind-test", "binds": [{"address", "port", "vip"}]} -> {"ok": true, "failures":
  *     [{"address", "port", "reason", "holder"}]}; a port that our own HAProxy holds is free
  * {"verb": "install", "generation": N} switches <state_dir>/generation/current

@@ -258,9 +258,10 @@ stage(struct fake_node *f, int64_t number)
     }
     f->held = false;
     return json_pack(
-        "{s:b, s:i, s:s}", "ok", 1, "exit_status", refused ? 1 : 0, "output",
+        "{s:b, s:i, s:s, s:b}", "ok", 1, "exit_status", refused ? 1 : 0, "output",
         refused ? "[ALERT]    (7) : config : parsing [haproxy.cfg:1] : this line is refused.\n"
-                : "");
+                : "",
+        "only_weights", 0);
 }
 
 static json_t *
