@@ -72,13 +72,10 @@ static void
 receive(int fd, const char *end, struct buf *out)
 {
     char chunk[4096];
-    ssize_t n = 1;
+    ssize_t n;
 
-    while (n > 0 && strstr(buf_str(out), end) == NULL) {
-        n = recv(fd, chunk, sizeof chunk, 0);
-        if (n > 0) {
-            buf_put(out, chunk, (size_t)n);
-        }
+    while (strstr(buf_str(out), end) == NULL && (n = recv(fd, chunk, sizeof chunk, 0)) > 0) {
+        buf_put(out, chunk, (size_t)n);
     }
 }
 
