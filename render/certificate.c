@@ -1,48 +1,74 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crt-list/<listener>.list, crt/<id>.pem and ca/<pool>.pem. HAProxy shows the first certificate
- * of a list to visitors whose name fits none. */
+/* crt-list/<listener>.list, crt/<id>.pem and ca/<pool>.pem. Of equal names the certificates of
+ * services come first, those for which a service has the name before others, then the
+ * listener's own in their order, but last the first, which is shown where no name fits. */
 #include <stdlib.h>
 
 #include "render/quote.h"
 #include "render/rendered.h"
+#include "render/sni.h"
 #include "render/writer.h"
 
-static void
-put_entry(struct buf *out, const struct object *c)
-{
-    PUT(out, "# ");
-    writer_put_text(out, c->name);
-    PUT(out, "\ncrt/");
-    buf_puts(out, c->id);
-    PUT(out, ".pem\n");
-}
+/* A service that names a certificate. */
+struct named {
+    const struct object *service;
+    size_t pos; /* of the certificate */
+};
 
-/* True the first time that a certificate is asked for by a listener; number is not 0. */
+/* The list of one listener. */
+struct list {
+    struct layout *p;
+    const struct layout_listener *l;
+    struct sni *sni;
+    uint32_t number;     /* in certificate_listed; not 0 */
+    uint32_t *own;       /* places of the listener's certificates, in its order */
+    struct named *named; /* by name of service */
+    size_t own_count, named_count;
+};
+
+/* True the first time that a certificate is asked for by a listener. */
 static bool
-is_new(struct layout *p, size_t pos, uint32_t number)
+is_new(const struct list *x, size_t pos)
 {
-    if (p->certificate_listed[pos] == number) {
+    if (x->p->certificate_listed[pos] == x->number) {
         return false;
     }
-    p->certificate_listed[pos] = number;
+    x->p->certificate_listed[pos] = x->number;
     return true;
 }
 
 static void
-put_own(struct buf *out, struct layout *p, const struct object *listener, uint32_t number)
+find_own(struct list *x)
 {
+    const struct object *listener = x->l->object;
     const struct value *own = object_field(listener, F_LISTENER_CERTIFICATES);
 
-    if (own->count == 0) {
-        PUT(out, "# placeholder: the listener names none itself\ncrt/placeholder.pem\n");
-        p->placeholder_used = true;
-    }
+    x->own = xmalloc((own->count + 1) * sizeof *x->own);
     for (uint32_t i = 0; i < own->count; i++) {
         const struct object *c = layout_follow(
-            p, listener, F_LISTENER_CERTIFICATES, K_CERTIFICATE, own->u.items[i].u.text);
+            x->p, listener, F_LISTENER_CERTIFICATES, K_CERTIFICATE, own->u.items[i].u.text);
 
-        if (c != NULL && is_new(p, refs_place(&p->refs, c), number)) {
-            put_entry(out, c);
+        if (c != NULL) {
+            x->own[x->own_count++] = (uint32_t)refs_place(&x->p->refs, c);
+        }
+    }
+}
+
+static void
+find_named(struct list *x)
+{
+    x->named = xmalloc((x->l->count + 1) * sizeof *x->named);
+    for (uint32_t i = 0; i < x->l->count; i++) {
+        const struct object *service = x->p->services[x->p->routes[x->l->first + i]].object;
+        const struct value *ref = object_field(service, F_SERVICE_CERTIFICATE);
+        const struct object *c;
+
+        if (ref->is_null) {
+            continue;
+        }
+        c = layout_follow(x->p, service, F_SERVICE_CERTIFICATE, K_CERTIFICATE, ref->u.text);
+        if (c != NULL) {
+            x->named[x->named_count++] = (struct named){service, refs_place(&x->p->refs, c)};
         }
     }
 }
@@ -57,36 +83,65 @@ by_pos(const void *a, const void *b)
 }
 
 static void
-put_of_services(
-    struct buf *out, struct layout *p, const struct layout_listener *l, uint32_t number)
+add_lines(const struct list *x)
 {
-    uint32_t *found = p->certificate_found;
+    uint32_t *found = x->p->certificate_found;
     size_t count = 0;
 
-    for (uint32_t i = 0; i < l->count; i++) {
-        const struct object *service = p->services[p->routes[l->first + i]].object;
-        const struct value *ref = object_field(service, F_SERVICE_CERTIFICATE);
-        const struct object *c;
-        size_t pos;
-
-        if (ref->is_null) {
-            continue;
+    if (x->own_count == 0) {
+        sni_add_line(x->sni, SNI_PLACEHOLDER);
+        x->p->placeholder_used = true;
+    }
+    for (size_t i = 0; i < x->own_count; i++) {
+        if (is_new(x, x->own[i])) {
+            sni_add_line(x->sni, x->own[i]);
         }
-        c = layout_follow(p, service, F_SERVICE_CERTIFICATE, K_CERTIFICATE, ref->u.text);
-        if (c == NULL) {
-            continue;
-        }
-        pos = refs_place(&p->refs, c);
-        if (is_new(p, pos, number)) {
-            found[count++] = (uint32_t)pos;
+    }
+    for (size_t i = 0; i < x->named_count; i++) {
+        if (is_new(x, x->named[i].pos)) {
+            found[count++] = (uint32_t)x->named[i].pos;
         }
     }
     if (count > 0) {
         qsort(found, count, sizeof *found, by_pos);
     }
     for (size_t i = 0; i < count; i++) {
-        put_entry(out, p->refs.objects[K_CERTIFICATE][found[i]]);
+        sni_add_line(x->sni, found[i]);
     }
+}
+
+static void
+give_names(const struct list *x)
+{
+    for (size_t i = 0; i < x->named_count; i++) {
+        const struct value *hosts = object_field(x->named[i].service, F_SERVICE_HOSTS);
+
+        for (uint32_t j = 0; j < hosts->count; j++) {
+            sni_give_host(x->sni, x->named[i].pos, hosts->u.items[j].u.text);
+        }
+    }
+    for (size_t i = 0; i < x->named_count; i++) {
+        sni_give_names(x->sni, x->named[i].pos, SNI_OF_SERVICE);
+    }
+    for (size_t i = 1; i < x->own_count; i++) {
+        sni_give_names(x->sni, x->own[i], SNI_OF_LISTENER);
+    }
+    if (x->own_count > 0) {
+        sni_give_names(x->sni, x->own[0], SNI_DEFAULT);
+    }
+}
+
+static void
+put_list(struct buf *out, struct list *x)
+{
+    sni_start(x->sni);
+    find_own(x);
+    find_named(x);
+    add_lines(x);
+    give_names(x);
+    sni_write(x->sni, out);
+    free(x->own);
+    free(x->named);
 }
 
 static void
@@ -105,8 +160,11 @@ add_pem(struct rendered *r, const char *name, struct text chain, struct text key
 void
 certificate_write(struct rendered *r, struct layout *p)
 {
+    CLEANUP(sni_cleanup) struct sni *sni = NULL;
+
     for (size_t i = 0; i < p->listener_count; i++) {
         const struct layout_listener *l = &p->listeners[i];
+        struct list x = {.p = p, .l = l, .number = (uint32_t)i + 1};
         struct artefact *a;
 
         if (fields_int(l->object, F_LISTENER_ENABLED) == 0 ||
@@ -115,8 +173,11 @@ certificate_write(struct rendered *r, struct layout *p)
         }
         a = rendered_add(r, "crt-list/", l->object->name.s, ".list");
         a->object = l->object;
-        put_own(&a->bytes, p, l->object, (uint32_t)i + 1);
-        put_of_services(&a->bytes, p, l, (uint32_t)i + 1);
+        if (sni == NULL) {
+            sni = sni_new(&p->refs);
+        }
+        x.sni = sni;
+        put_list(&a->bytes, &x);
     }
     if (p->placeholder_used) {
         add_pem(r, "placeholder", quote_text(p->in->placeholder_pem), quote_text(""));

@@ -64,5 +64,8 @@ MUST_USE err_t render_haproxy(
 
 /* What <run_dir>/probe.sock answers with status 200 while HAProxy serves. */
 #define RENDER_PROBE_PATH "/"
+/* What every listener in http mode answers with 200 itself, without a line in the log: a name
+ * that no service can have (RFC 6761). */
+#define RENDER_PROBE_HOST "lockstep.invalid"
 
 #endif

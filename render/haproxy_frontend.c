@@ -191,6 +191,9 @@ put_route(struct writer *w, const struct layout_listener *l)
 
     writer_fixed(
         w, "    option idle-close-on-response\n"
+           "    # The node itself asks whether this listener answers.\n"
+           "    http-request set-log-level silent if { req.hdr(host) " RENDER_PROBE_HOST " }\n"
+           "    http-request return status 200 if { req.hdr(host) " RENDER_PROBE_HOST " }\n"
            "    # It would become a part of the path that is looked up.\n"
            "    http-request deny status 400 if { req.hdr(host) -m sub / }\n");
     if (is_ruled(l)) {

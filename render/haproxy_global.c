@@ -100,7 +100,7 @@ put_defaults(struct writer *w)
     writer_time(w, "timeout http-keep-alive", F_HAPROXY_HTTP_KEEP_ALIVE_TIMEOUT_MS);
     w->object = NULL;
     /* A name server that does not answer must not keep HAProxy from starting. */
-    writer_fixed(w, "    default-server init-addr last,libc,none\n");
+    writer_fixed(w, "    default-server init-addr last,none\n");
     w->object = w->layout->haproxy;
     for (size_t i = 0; i < ERROR_PAGE_COUNT; i++) {
         PUT(w->out, "    errorfile ");

@@ -32,7 +32,7 @@ struct layout_service {
     const struct object *object;
     const struct object *pool;
     uint32_t https_port; /* where its plain requests are sent on to, 0: they are served */
-    bool guarded;        /* it has rules that are on, allowed networks or a limit of rate */
+    bool guarded;        /* it has rules that are on, allowed networks or a rate limit */
     bool served;         /* on some listener it is neither off nor sent on to https */
     struct layout_rules rules;
 };
@@ -78,7 +78,7 @@ struct layout {
     size_t listed_cap, found_cap;
     bool placeholder_used;
     bool names_resolved; /* a rendered server has a DNS name */
-    bool tables_used;    /* a pool or a limit of rate has a stick table */
+    bool tables_used;    /* a pool or a rate limit has a stick table */
     bool ca_used;        /* a rendered pool brings its own authorities */
     bool clients_used;   /* a rendered pool shows a certificate to its servers */
 };

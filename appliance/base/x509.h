@@ -44,6 +44,14 @@ MUST_USE err_t x509_normalize(const char *pem, size_t bytes, struct buf *out, st
  * and older, or with tls13 of cipher suites. */
 bool x509_knows_ciphers(const char *list, bool tls13);
 
+enum x509_key { X509_KEY_OTHER, X509_KEY_RSA, X509_KEY_EC };
+
+/* Appends the names that the leaf is for, in lower case and each with a space behind: the DNS
+ * names of its SAN or, where it has none, its common names. Leaves out what is no DNS name,
+ * perhaps behind "*.". Quick: some microseconds. Returns the kind of its key; of a chain that
+ * x509_read refuses, anything. */
+enum x509_key x509_server_names(const char *chain_pem, size_t bytes, struct buf *out);
+
 /* Demands that whoever is connected to has a certificate for a DNS name. ctx: an SSL_CTX of
  * OpenSSL, as other libraries hand it to a callback. */
 bool x509_demand_name(void *ctx, const char *name);

@@ -33,7 +33,7 @@ set_confirm(const struct cli *c, json_t *body)
 
 /* How a task ended, and what has to follow. */
 static int
-follow_trial(struct cli *c, const json_t *task, json_t *result)
+follow_confirm(struct cli *c, const json_t *task, json_t *result)
 {
     json_auto_t *answer = NULL;
     int status = follow_task(c, task, result);
@@ -41,7 +41,7 @@ follow_trial(struct cli *c, const json_t *task, json_t *result)
     if (status == 0 && !c->json && cli_flag(c, "--confirm")) {
         status = cli_get(c, "/api/v1/status", &answer);
     }
-    show_trial(c, json_object_get(answer, "confirm"));
+    show_waiting(c, json_object_get(answer, "confirm"));
     return status;
 }
 
@@ -54,7 +54,7 @@ follow_objects(struct cli *c, json_t *answer)
         (void)fflush(stdout);
         show_problems(json_object_get(answer, "problems"));
     }
-    return follow_trial(c, json_object_get(answer, "task"), answer);
+    return follow_confirm(c, json_object_get(answer, "task"), answer);
 }
 
 static json_t *
@@ -148,18 +148,22 @@ publish(struct cli *c, const char *path, json_t *body, bool plan)
 int
 cmd_publish(struct cli *c, int argc, char **argv)
 {
-    bool plan = cli_flag(c, "--plan");
-    const char *path = plan ? "/api/v1/publish?plan=1" : "/api/v1/publish";
+    bool plan = cli_flag(c, "--plan"), yes = cli_flag(c, "--yes");
+    bool untried = cli_flag(c, "--no-try");
     int status = 0;
 
-    if (plan && cli_flag(c, "--yes")) {
-        return cli_misused(c, "--yes has no meaning with --plan, which asks nothing");
+    if (yes && (plan || untried)) {
+        return cli_misused(
+            c, "--yes has no meaning with %s, which asks nothing",
+            plan ? "--plan" : "--no-try");
     }
     json_t *body = read_publish(c, argc, argv);
-    if (!plan && !cli_flag(c, "--yes") && cli_may_ask(c)) {
-        path = "/api/v1/publish?try=0";
+    if (!plan && !yes && !untried && cli_may_ask(c)) {
+        untried = true; /* once is enough */
         status = ask_about_check(c, body);
     }
+    const char *path = cli_query(c, "/api/v1/publish", "plan", plan ? "1" : NULL);
+    path = cli_query(c, path, "try", untried ? "0" : NULL);
     if (status == 0) {
         status = publish(c, path, body, plan);
     }
@@ -327,7 +331,7 @@ cmd_apply(struct cli *c, int argc, char **argv)
         status = cli_call(c, &q, &task, NULL);
     }
     if (status == 0) {
-        status = follow_trial(c, task, NULL);
+        status = follow_confirm(c, task, NULL);
     }
     json_decref(task);
     json_decref(body);

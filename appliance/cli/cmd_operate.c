@@ -168,16 +168,20 @@ put_task(struct buf *out, const json_t *task)
 }
 
 static void
-put_trial(struct cli *c, struct buf *out, const json_t *trial)
+put_waiting(struct cli *c, struct buf *out, const json_t *waiting)
 {
-    if (!json_is_object(trial)) {
+    long long rev = cli_int(waiting, "rev");
+
+    if (!json_is_object(waiting)) {
         buf_puts(out, "no revision waits for \"lockstep confirm\"");
-    } else if (json_is_true(json_object_get(trial, "going_back"))) {
-        buf_printf(out, "revision %lld goes back", cli_int(trial, "rev"));
+    } else if (json_is_true(json_object_get(waiting, "going_back"))) {
+        buf_printf(out, "revision %lld goes back", rev);
+    } else if (json_is_true(json_object_get(waiting, "failed"))) {
+        buf_printf(out, "revision %lld could not go back, tried again at ", rev);
+        cli_put_text(out, show_time(c, cli_str(waiting, "retry_at")));
     } else {
-        buf_printf(
-            out, "revision %lld waits for \"lockstep confirm\" until ", cli_int(trial, "rev"));
-        cli_put_text(out, show_time(c, cli_str(trial, "until")));
+        buf_printf(out, "revision %lld waits for \"lockstep confirm\" until ", rev);
+        cli_put_text(out, show_time(c, cli_str(waiting, "until")));
     }
 }
 
@@ -186,10 +190,10 @@ put_status(struct cli *c, struct buf *out, const json_t *status)
 {
     const json_t *running = json_object_get(status, "running");
     const json_t *serving = json_object_get(status, "serving");
-    const json_t *trial = json_object_get(status, "confirm");
+    const json_t *waiting = json_object_get(status, "confirm");
 
-    if (serving == NULL) { /* an event about the trial alone */
-        put_trial(c, out, trial);
+    if (serving == NULL) { /* an event about this alone */
+        put_waiting(c, out, waiting);
         return;
     }
     buf_printf(out, "haproxy up: %s", cli_str(json_object_get(status, "haproxy"), "up"));

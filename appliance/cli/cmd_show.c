@@ -53,7 +53,7 @@ show_status(struct cli *c, const json_t *status)
     show_line(
         "stored", "revision %lld@%s, %s, by %s", cli_int(head, "rev"), cli_str(head, "fp8"),
         show_time(c, cli_str(head, "at")), cli_str(head, "author"));
-    show_trial(c, json_object_get(status, "confirm"));
+    show_waiting(c, json_object_get(status, "confirm"));
     show_running(status);
     show_line(
         "serving", "%s%s%s", cli_str(serving, "state"),

@@ -26,27 +26,52 @@ put_server(FILE *to, const json_t *server)
     (void)fprintf(to, "  %s\n", buf_str(&line));
 }
 
-/* The servers that do not pass, the first of them. */
+/* The first of the servers that would fail. */
 static void
-put_servers(FILE *to, const json_t *servers)
+put_failed(FILE *to, const json_t *servers)
 {
     const json_t *server;
     size_t i;
-    size_t others = 0;
+    size_t failed = 0;
 
     json_array_foreach(servers, i, server)
     {
-        if (strcmp(cli_str(server, "result"), "pass") == 0) {
-            continue;
-        }
-        if (others < LISTED_MAX) {
+        if (strcmp(cli_str(server, "result"), "fail") == 0 && failed++ < LISTED_MAX) {
             put_server(to, server);
         }
-        others++;
     }
-    if (others > LISTED_MAX) {
-        (void)fprintf(to, "  and %zu more\n", others - LISTED_MAX);
+    if (failed > LISTED_MAX) {
+        (void)fprintf(to, "  and %zu more\n", failed - LISTED_MAX);
     }
+}
+
+/* How many were not tried, and why, when that has one reason. */
+static void
+put_untried(FILE *to, const json_t *servers)
+{
+    CLEANUP(buf_fini) struct buf why = {0};
+    const json_t *server;
+    const char *reason = NULL;
+    size_t i;
+    size_t untried = 0;
+
+    json_array_foreach(servers, i, server)
+    {
+        const char *detail = cli_str(server, "detail");
+
+        if (strcmp(cli_str(server, "result"), "not_tried") == 0) {
+            reason = untried == 0 || strcmp(reason, detail) == 0 ? detail : "";
+            untried++;
+        }
+    }
+    if (untried == 0) {
+        return;
+    }
+    buf_init(&why, LINE_BYTES);
+    cli_put_text(&why, reason);
+    (void)fprintf(
+        to, "  %zu server%s not tried%s%s\n", untried, untried == 1 ? " was" : "s were",
+        why.len > 0 ? ": " : "", buf_str(&why));
 }
 
 static void
@@ -59,7 +84,8 @@ put_trial(FILE *to, const json_t *trial)
         (void)fprintf(
             to, "check: %lld of %lld server%s would pass\n", cli_int(trial, "would_pass"), of,
             PLURAL(of));
-        put_servers(to, servers);
+        put_failed(to, servers);
+        put_untried(to, servers);
     } else if (json_array_size(servers) > 0) {
         CLEANUP(buf_fini) struct buf why;
 

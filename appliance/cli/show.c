@@ -39,18 +39,25 @@ show_time(struct cli *c, const char *at)
 }
 
 void
-show_trial(struct cli *c, const json_t *trial)
+show_waiting(struct cli *c, const json_t *waiting)
 {
-    if (!json_is_object(trial)) {
+    long long rev = cli_int(waiting, "rev");
+
+    if (!json_is_object(waiting)) {
         return;
     }
-    if (json_is_true(json_object_get(trial, "going_back"))) {
+    if (json_is_true(json_object_get(waiting, "going_back"))) {
+        show_line("confirm", "revision %lld was not confirmed: going back", rev);
+    } else if (json_is_true(json_object_get(waiting, "failed"))) {
         show_line(
-            "confirm", "revision %lld was not confirmed: going back", cli_int(trial, "rev"));
+            "confirm",
+            "revision %lld was not confirmed and could not go back: tried again at %s; "
+            "\"lockstep confirm\" keeps it",
+            rev, show_time(c, cli_str(waiting, "retry_at")));
     } else {
         show_line(
-            "confirm", "\"lockstep confirm\" keeps revision %lld; it goes back at %s",
-            cli_int(trial, "rev"), show_time(c, cli_str(trial, "until")));
+            "confirm", "\"lockstep confirm\" keeps revision %lld; it goes back at %s", rev,
+            show_time(c, cli_str(waiting, "until")));
     }
 }
 

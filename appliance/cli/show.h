@@ -39,7 +39,7 @@ const char *show_count(struct cli *c, long long n, const char *noun);
 /* "pool app", or "haproxy", of which there is one. */
 void put_object(struct buf *out, const char *kind, const char *name);
 /* The revision that waits for a confirm (its JSON, or null: nothing), and by when. */
-void show_trial(struct cli *c, const json_t *trial);
+void show_waiting(struct cli *c, const json_t *waiting);
 void show_objects(const struct cli *c, const json_t *objects);
 void show_problems(const json_t *problems);
 void show_unified(const struct cli *c, const char *diff);

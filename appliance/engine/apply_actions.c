@@ -273,9 +273,15 @@ act_check(struct apply *a, struct error *e)
     if (code == ERR_OK) {
         code = apply_save_generation(a, GENERATION_STAGED, e);
     }
-    apply_detail(
-        a, "generation %lld, %zu warning%s", (long long)check.number, check.warnings,
-        PLURAL(check.warnings));
+    if (check.only_weights) {
+        apply_detail(
+            a, "generation %lld, only weights differ from what the checker accepted",
+            (long long)check.number);
+    } else {
+        apply_detail(
+            a, "generation %lld, %zu warning%s", (long long)check.number, check.warnings,
+            PLURAL(check.warnings));
+    }
     return event_of(code);
 }
 
@@ -384,34 +390,29 @@ act_back_load(struct apply *a, struct error *e)
     return event_of(code);
 }
 
-/* By its digest: a change at once gives the generation of the head another commit. */
-static bool
-is_of_head(struct engine *en, const char *digest)
-{
-    bool same;
-
-    lock_take(&en->lock);
-    same = strcmp(en->follow.digest, digest) == 0;
-    lock_give(&en->lock);
-    return same;
-}
-
-/* What is so though the former revision does not serve. */
+/* What is so though the former revision, where there is one, was not seen to serve. */
 static const char *
 what_runs(const struct apply *a)
 {
+    bool has_former = a->former != 0 && a->former_digest[0] != '\0';
     struct haproxy_info info;
     struct error unused;
 
     if (admin_info(a->en->admin_socket, a->en->config->tunables->socket_ms, &info, &unused) !=
         ERR_OK) {
-        return "HAProxy does not serve";
+        return "HAProxy does not answer on its admin socket";
     }
-    if (strcmp(info.running, a->former_digest) == 0) {
-        return "HAProxy runs the former revision, which does not serve";
+    if (info.running[0] == '\0') {
+        return "HAProxy does not say which revision it runs";
     }
-    return strcmp(info.running, a->files->digest) == 0
-               ? "HAProxy still runs the new revision, which is not saved"
+    if (strcmp(info.running, a->files->digest) == 0) {
+        return "HAProxy still runs the new revision, which is not saved";
+    }
+    if (!has_former) {
+        return "HAProxy does not run the new revision";
+    }
+    return strcmp(info.running, a->former_digest) == 0
+               ? "HAProxy runs the former revision, which does not serve"
                : "HAProxy runs neither the new revision nor the former";
 }
 
@@ -428,7 +429,7 @@ confirm_former(struct apply *a, struct error *e)
     if (generation_number(a->en, a->former, &former, &unused) == ERR_OK) {
         memcpy(a->former_digest, former.digest, sizeof a->former_digest);
         /* Its listeners are known when it is the head. */
-        shared = is_of_head(a->en, a->former_digest) ? a->view->now.shared : NULL;
+        shared = reconcile_is_head(a->en, a->former_digest) ? a->view->now.shared : NULL;
     } else if (!a->running_known) {
         return error_set(e, ERR_NOT_FOUND, "the revision before is not known");
     }

@@ -14,12 +14,12 @@
     X(BIND, "Test addresses", bind)   /* bind-test of new or changed ones */                   \
     X(ACTIVATE, "Activate", activate) /* switch the current generation */                      \
     X(LOAD, "Load into HAProxy", load)                                                         \
-    X(VERIFY, "Confirm it serves", verify)                                                     \
+    X(VERIFY, "See that it answers", verify)                                                   \
     X(COMMIT, "Save", commit)                                                                  \
     X(SETTLE, "Mark as last good", settle)                                                     \
     X(BACK, "Put back", back) /* switch to the generation before */                            \
     X(BACK_LOAD, "Reload the former", back_load)                                               \
-    X(BACK_VERIFY, "Confirm the former serves", back_verify)                                   \
+    X(BACK_VERIFY, "See that the former answers", back_verify)                                 \
     X(DONE, "Done", none)                                                                      \
     X(FAILED, "Failed, nothing changed", none)                                                 \
     X(BACKED, "Failed, former revision serves", none)                                          \

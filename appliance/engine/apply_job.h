@@ -88,5 +88,8 @@ enum follow_end {
  * digest NULL: as before. */
 void
 reconcile_note(struct engine *en, enum follow_end end, const char *digest, const char *reason);
+/* Whether these are the head's files. A change at once gives their generation another commit.
+ */
+bool reconcile_is_head(struct engine *en, const char *digest);
 
 #endif

@@ -21,6 +21,17 @@
 
 /* ---- by a reload ---- */
 
+static void
+tell_no_states(struct apply *a)
+{
+    char text[sizeof a->detail];
+
+    memcpy(text, a->detail, sizeof text);
+    apply_detail(
+        a, "%s%stoo many new names: all servers start without their state", text,
+        text[0] != '\0' ? "; " : "");
+}
+
 err_t
 apply_reload(struct apply *a, int64_t number, struct problems *p, struct error *e)
 {
@@ -31,6 +42,9 @@ apply_reload(struct apply *a, int64_t number, struct problems *p, struct error *
     err_t code;
 
     renames_find(a, number, arena, &renames);
+    if (renames.too_many) {
+        tell_no_states(a);
+    }
     code = helper_reload(&a->en->helper, &renames, arena, &load, e);
     if (code != ERR_OK || load.loaded) {
         return code;
@@ -153,7 +167,7 @@ load_by_socket(struct apply *a, char why[ERROR_MSG_BYTES], bool *ret_head)
     return true;
 }
 
-/* What the worker of before has to bring to an end, and until when it may: that stands in the
+/* What the old worker has to bring to an end, and until when it may: that stands in the
  * files with which it was started. */
 static void
 put_sessions(struct apply *a, bool of_head, struct buf *out)
@@ -185,7 +199,7 @@ tell_reload(struct apply *a, const char *why, bool of_head)
     buf_printf(&text, "reload: %.140s", why);
     put_sessions(a, of_head, &text);
     if (a->old_workers >= OLD_WORKERS_NOTABLE) {
-        buf_printf(&text, "; %zu workers of before still have sessions", a->old_workers);
+        buf_printf(&text, "; %zu old workers still have sessions", a->old_workers);
     }
     apply_detail(a, "%s", buf_str(&text));
 }

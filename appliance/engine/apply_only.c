@@ -242,6 +242,18 @@ take(struct needs *n, const struct draft_entry *entry)
     n->grew = true;
 }
 
+/* A change that has to be chosen, too: where says for what, as why goes on. */
+static void
+add_need(
+    struct needs *n, const struct draft_entry *entry, const struct problem *where,
+    const char *why)
+{
+    take(n, entry);
+    problems_add(
+        n->p, SEVERITY_ERROR, "needs_draft", where, "The %s \"%s\" %s: choose it too.",
+        where->kind, where->name, why);
+}
+
 /* Of a change that is in: what it refers to may be there with the rest of the draft only. */
 static void
 need_target(void *ctx, enum kind kind, const char *id, const char *pointer)
@@ -253,13 +265,13 @@ need_target(void *ctx, enum kind kind, const char *id, const char *pointer)
     if (target == NULL || target->before != NULL || target->after == NULL || is_in(n, target)) {
         return;
     }
-    take(n, target);
-    problems_add(
-        n->p, SEVERITY_ERROR, "needs_draft",
+    add_need(
+        n, target,
         &(struct problem){
             .kind = schema_kind(user->kind)->name, .name = user->name.s, .pointer = pointer},
-        "The %s \"%s\" needs the %s \"%s\", which is in the draft only: choose it too.",
-        schema_kind(user->kind)->name, user->name.s, schema_kind(kind)->name, target->name);
+        arena_printf(
+            n->p->arena, "needs the %s \"%s\", which is in the draft only",
+            schema_kind(kind)->name, target->name));
 }
 
 /* Of an object as the head has it: what it refers to may go with a change that is in. */
@@ -274,13 +286,13 @@ need_release(void *ctx, enum kind kind, const char *id, const char *pointer)
         !is_in(n, target) || is_in(n, n->user)) {
         return;
     }
-    take(n, n->user);
-    problems_add(
-        n->p, SEVERITY_ERROR, "needs_draft",
+    add_need(
+        n, n->user,
         &(struct problem){
             .kind = schema_kind(user->kind)->name, .name = user->name.s, .pointer = pointer},
-        "The %s \"%s\" uses the %s \"%s\" until its own change is applied: choose it too.",
-        schema_kind(user->kind)->name, user->name.s, schema_kind(kind)->name, target->name);
+        arena_printf(
+            n->p->arena, "uses the %s \"%s\" until its own change is applied",
+            schema_kind(kind)->name, target->name));
 }
 
 /* A name that an object at head gives up with a change that is not in. */
@@ -296,12 +308,11 @@ need_name(struct needs *n, const struct draft_entry *entry)
     if (taker == NULL || !is_in(n, taker)) {
         return;
     }
-    take(n, entry);
-    problems_add(
-        n->p, SEVERITY_ERROR, "needs_draft",
-        &(struct problem){.kind = kind, .name = entry->name, .pointer = "/name"},
-        "The %s \"%s\" has the name \"%s\" until its own change is applied: choose it too.",
-        kind, entry->name, holder->name.s);
+    add_need(
+        n, entry, &(struct problem){.kind = kind, .name = entry->name, .pointer = "/name"},
+        arena_printf(
+            n->p->arena, "has the name \"%s\" until its own change is applied",
+            holder->name.s));
 }
 
 static void

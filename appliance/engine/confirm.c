@@ -65,6 +65,8 @@ confirm_look(struct engine *en, struct engine_waiting *ret)
         ret->until_ms = w.commit.confirm_until_ms;
         ret->left_s = left_s(en, &w);
         ret->going_back = is_late(en, &w);
+        ret->failed = is_stuck(&w);
+        ret->retry_at_ms = ret->failed ? w.retry_at_ms : 0;
     }
 }
 
@@ -78,9 +80,10 @@ engine_waiting_json(const struct engine_waiting *w)
     }
     hash_hex(&w->commit, commit);
     return json_pack(
-        "{s:s, s:I, s:I, s:o, s:I, s:b}", "commit", commit, "rev", (json_int_t)w->rev,
+        "{s:s, s:I, s:I, s:o, s:I, s:b, s:b, s:o}", "commit", commit, "rev", (json_int_t)w->rev,
         "back_to", (json_int_t)w->back_rev, "until", json_time(w->until_ms), "seconds_left",
-        (json_int_t)w->left_s, "going_back", w->going_back ? 1 : 0);
+        (json_int_t)w->left_s, "going_back", w->going_back ? 1 : 0, "failed", w->failed ? 1 : 0,
+        "retry_at", w->failed ? json_time(w->retry_at_ms) : json_null());
 }
 
 static void
@@ -374,6 +377,7 @@ void
 confirm_back_ended(struct engine *en, bool ok)
 {
     int64_t now_ms = mono_ms(en);
+    int64_t wall_ms = clock_wall_ms(en->config->clock);
 
     if (ok) {
         return;
@@ -383,6 +387,7 @@ confirm_back_ended(struct engine *en, bool ok)
     en->waiting.back_off_ms =
         reconcile_back_off_ms(en->config->tunables, en->waiting.back_off_ms);
     en->waiting.next_ms = now_ms + en->waiting.back_off_ms;
+    en->waiting.retry_at_ms = wall_ms + en->waiting.back_off_ms;
     lock_give(&en->lock);
     tell(en);
 }

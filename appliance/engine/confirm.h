@@ -15,6 +15,7 @@ struct waiting {
     int64_t due_ms;      /* monotonic: setting the wall clock neither shortens nor extends it */
     bool going;          /* a job that goes back is queued or runs */
     int64_t next_ms;     /* monotonic: no further job before */
+    int64_t retry_at_ms; /* the same as Unix time, for people */
     int64_t back_off_ms; /* 0: none has failed */
 };
 

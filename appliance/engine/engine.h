@@ -83,6 +83,8 @@ struct engine_waiting {
     int64_t until_ms; /* Unix time */
     int64_t left_s;
     bool going_back;
+    bool failed;         /* to go back: it may be confirmed until that is tried again */
+    int64_t retry_at_ms; /* Unix time; 0: not failed */
 };
 
 /* Servers of all pools, counted when statistics were read last. */
@@ -114,7 +116,8 @@ struct engine_status {
     struct engine_servers servers;
 };
 
-/* {"commit", "rev", "back_to", "until", "seconds_left", "going_back"}, or null. */
+/* {"commit", "rev", "back_to", "until", "seconds_left", "going_back", "failed", "retry_at"}, or
+ * null. */
 json_t *engine_waiting_json(const struct engine_waiting *w);
 
 /* Copies the status record out. Any thread. */

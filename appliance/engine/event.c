@@ -144,7 +144,7 @@ events_read(struct events *ev, const char *topics, int64_t *seq, struct buf *out
     /* A number above ours is of the daemon before this one. */
     if (*seq < 0 || *seq > ev->last || ev->last - *seq > EVENTS_KEPT) {
         complete = false;
-        *seq = ev->last;
+        *seq = ev->last > EVENTS_KEPT ? ev->last - EVENTS_KEPT : 0;
     }
     while (*seq < ev->last && !out->failed) {
         const struct event *event = &ev->ring[(*seq + 1) % EVENTS_KEPT];

@@ -23,7 +23,8 @@ int64_t events_last(struct events *ev); /* sequence number of the newest, 0 = no
 
 /* Appends events after *seq whose topic is in topics (comma-separated, NULL = all) in the
  * form of a server-sent event ("id: 7\nevent: task\ndata: {...}\n\n") and moves *seq.
- * False when some were missed because the ring went round: the reader fetches anew. */
+ * False when some were missed because the ring went round: the reader fetches anew. Those that
+ * are kept follow all the same, so that who starts at 0 sees what has just happened. */
 bool events_read(struct events *ev, const char *topics, int64_t *seq, struct buf *out);
 
 /* fn(ctx) after each publish, on the publisher's thread: it must be quick. */

@@ -144,6 +144,7 @@ judge(
     size_t count = p->count + p->dropped;
     size_t errors = p->errors;
 
+    check->only_weights = said->only_weights;
     diag_haproxy(said->output, files, p);
     check->warnings = p->count + p->dropped - count - (p->errors - errors);
     if (said->exit_status == 0) {

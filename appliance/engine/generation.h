@@ -13,10 +13,11 @@ MUST_USE err_t generation_render(
 struct generation_check {
     int64_t number; /* in: 0 = a new one; out: the one that was used */
     size_t warnings;
+    bool only_weights; /* the checker did not run: it accepted the rest before */
 };
 
-/* Writes the files for the helper, which copies them and runs haproxy -c on the copy. What
- * it said becomes problems. ERR_INVALID when it refused. */
+/* Writes the files for the helper, which copies them and has the copy checked. What the checker
+ * said becomes problems. ERR_INVALID when it refused. */
 MUST_USE err_t generation_stage(
     struct engine *en, const struct rendered *files, struct generation_check *check,
     struct problems *p, struct error *e);

@@ -55,3 +55,14 @@ reconcile_note(struct engine *en, enum follow_end end, const char *digest, const
     foreign_text_copy(en->status.reason, sizeof en->status.reason, reason);
     lock_give(&en->lock);
 }
+
+bool
+reconcile_is_head(struct engine *en, const char *digest)
+{
+    bool is;
+
+    lock_take(&en->lock);
+    is = strcmp(en->follow.digest, digest) == 0;
+    lock_give(&en->lock);
+    return is;
+}

@@ -10,17 +10,6 @@
 
 /* ---- what files were made of ---- */
 
-static bool
-is_heads(struct engine *en, const char *digest)
-{
-    bool is;
-
-    lock_take(&en->lock);
-    is = strcmp(en->follow.digest, digest) == 0;
-    lock_give(&en->lock);
-    return is;
-}
-
 /* An apply that was cut short leaves HAProxy with what the draft still holds. */
 static bool
 is_drafts(struct apply *a, const char *digest)
@@ -51,7 +40,7 @@ content_of(struct apply *a, const char *digest)
     if (strcmp(digest, a->files->digest) == 0) {
         return snapshot_ref(a->candidate.shared);
     }
-    if (is_heads(a->en, digest)) {
+    if (reconcile_is_head(a->en, digest)) {
         return snapshot_ref(a->view->now.shared);
     }
     if (is_drafts(a, digest)) {
@@ -94,19 +83,20 @@ content_installed(struct apply *a, int64_t number)
 
 struct list {
     struct helper_rename *items;
-    size_t count, dropped;
+    size_t count;
 };
 
 struct comparison {
     struct arena *arena;
     struct list pools, servers;
+    bool too_many;
 };
 
 static void
 add(struct comparison *c, struct list *l, struct text from, struct text to)
 {
     if (l->count == HELPER_RENAMES_MAX) {
-        l->dropped++;
+        c->too_many = true;
         return;
     }
     if (l->items == NULL) {
@@ -143,12 +133,12 @@ renames_find(struct apply *a, int64_t number, struct arena *arena, struct helper
     }
     snapshot_unref(from);
     snapshot_unref(to);
-    if (c.pools.dropped + c.servers.dropped > 0) {
+    if (c.too_many) {
         log_warning(
-            "%zu pools and servers have new names, too many at once: their servers start "
-            "without their state",
-            c.pools.dropped + c.servers.dropped);
+            "too many pools or servers have new names: all servers start without state");
+        *ret = (struct helper_renames){.too_many = true};
+        return;
     }
-    *ret =
-        (struct helper_renames){c.pools.items, c.servers.items, c.pools.count, c.servers.count};
+    *ret = (struct helper_renames){
+        c.pools.items, c.servers.items, c.pools.count, c.servers.count, false};
 }

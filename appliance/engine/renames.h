@@ -7,7 +7,8 @@
 #include "engine/apply_job.h"
 
 /* number: the generation that is installed. Asks HAProxy which files it runs, and compares by
- * ids what they were made of. Texts are the arena's. None where that is not known. */
+ * ids what they were made of. Texts are the arena's. None where that is not known. Too many are
+ * logged. */
 void
 renames_find(struct apply *a, int64_t number, struct arena *arena, struct helper_renames *ret);
 

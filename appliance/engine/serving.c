@@ -11,14 +11,12 @@
 #include "model/validate.h"
 
 #define RETRY_MS 50
-/* A name that no service has (RFC 6761): any answer will do. */
-#define PROBE_HOST "lockstep.invalid"
 
 err_t
 serving_probe(struct engine *en, struct error *e)
 {
     struct probe probe = {
-        .address = en->probe_socket, .host = PROBE_HOST, .path = RENDER_PROBE_PATH};
+        .address = en->probe_socket, .host = RENDER_PROBE_HOST, .path = RENDER_PROBE_PATH};
     int status = 0;
     err_t code = probe_http(&probe, en->config->tunables->socket_ms, &status, e);
 
@@ -89,7 +87,7 @@ confirm_bind(const struct confirming *c, const struct bind *b, struct error *e)
         .address = target(b->address),
         .port = b->port,
         .tls = object_bool(b->object, F_LISTENER_TLS),
-        .host = PROBE_HOST,
+        .host = RENDER_PROBE_HOST,
         .path = "/",
     };
     int status;

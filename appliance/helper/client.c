@@ -162,6 +162,9 @@ helper_stage(
     if (code == ERR_OK) {
         code = get_text(answer, "output", a, &check.output, e);
     }
+    if (code == ERR_OK) {
+        code = json_get_bool(answer, "only_weights", &check.only_weights, e);
+    }
     if (code != ERR_OK) {
         return bad_answer(e);
     }
@@ -308,9 +311,10 @@ helper_reload(
     struct helper_load *ret, struct error *e)
 {
     json_t *request = json_pack(
-        "{s:s, s:o, s:o}", "verb", "reload", "backends",
+        "{s:s, s:o, s:o, s:b}", "verb", "reload", "backends",
         renames_json(renames->backends, renames->backend_count), "servers",
-        renames_json(renames->servers, renames->server_count));
+        renames_json(renames->servers, renames->server_count), "states",
+        renames->too_many ? 0 : 1);
 
     return call_load(h, request, a, ret, e);
 }

@@ -19,6 +19,7 @@ struct helper {
 struct helper_check {
     int exit_status;
     const char *output; /* in the arena */
+    bool only_weights;  /* differ from what the checker accepted: it did not run */
 };
 
 struct helper_bind {
@@ -45,10 +46,12 @@ struct helper_rename {
 };
 
 /* What has another name in the files to be loaded than in those that HAProxy runs. In each list
- * at most HELPER_RENAMES_MAX (helper/protocol.h). */
+ * at most HELPER_RENAMES_MAX (helper/protocol.h). too_many: the lists are empty, and no state
+ * may be handed over, as a server could get that of another. */
 struct helper_renames {
     const struct helper_rename *backends, *servers;
     size_t backend_count, server_count;
+    bool too_many;
 };
 
 #define HELPER_OLD_WORKERS_MAX 64

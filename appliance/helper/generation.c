@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -16,7 +17,7 @@
 #include "helper/listing.h"
 
 #define MARKER         ".checked"
-#define MARKER_BYTES   16
+#define MARKER_BYTES   160
 #define LIST_MAX_COUNT 100000
 
 void
@@ -86,25 +87,60 @@ open_generation(int generation_fd, int64_t n, int *ret_fd, struct error *e)
     return code == ERR_NOT_FOUND ? error_set(e, code, "there is no generation %s", name) : code;
 }
 
-err_t
-generation_mark(int generation_fd, int64_t n, int exit_status, struct error *e)
+struct generation_checker
+generation_checker_of(const char *path)
 {
-    CLEANUP(fd_cleanup) int fd = -1;
-    char text[MARKER_BYTES];
-    err_t code = open_generation(generation_fd, n, &fd, e);
+    struct generation_checker c = {.text = ""};
+    struct stat st;
 
-    if (code != ERR_OK) {
-        return code;
+    if (stat(path, &st) == 0) {
+        (void)snprintf(
+            c.text, sizeof c.text, "%ju %ju %jd %jd.%09ld %jd.%09ld", (uintmax_t)st.st_dev,
+            (uintmax_t)st.st_ino, (intmax_t)st.st_size, (intmax_t)st.st_mtim.tv_sec,
+            st.st_mtim.tv_nsec, (intmax_t)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
     }
-    (void)snprintf(text, sizeof text, "%d\n", exit_status);
-    return file_write_at(fd, MARKER, text, strlen(text), 0640, e);
+    return c;
+}
+
+static size_t
+mark_text(int exit_status, const struct generation_checker *by, char out[MARKER_BYTES])
+{
+    return (size_t)snprintf(
+        out, MARKER_BYTES, "%d\n%s%s", exit_status, by != NULL ? by->text : "",
+        by != NULL ? "\n" : "");
 }
 
 err_t
-generation_require_checked(int generation_fd, int64_t n, struct error *e)
+generation_mark(
+    int generation_fd, int64_t n, int exit_status, const struct generation_checker *by,
+    struct error *e)
+{
+    CLEANUP(fd_cleanup) int fd = -1;
+    char text[MARKER_BYTES];
+    size_t bytes = mark_text(exit_status, by, text);
+    err_t code = open_generation(generation_fd, n, &fd, e);
+
+    return code == ERR_OK ? file_write_at(fd, MARKER, text, bytes, 0640, e) : code;
+}
+
+err_t
+generation_mark_new(int dir_fd, const struct generation_checker *by, struct error *e)
+{
+    char text[MARKER_BYTES];
+    size_t bytes = mark_text(0, by, text);
+
+    return file_create_at(dir_fd, MARKER, text, bytes, 0640, e);
+}
+
+/* What the mark says: by, the program of the check, without its newline; "": it does not say.
+ */
+static err_t
+read_mark(int generation_fd, int64_t n, struct generation_checker *ret, struct error *e)
 {
     CLEANUP(fd_cleanup) int fd = -1;
     CLEANUP(buf_fini) struct buf text;
+    struct span rest;
+    struct span line = {"", 0};
     err_t code;
 
     buf_init(&text, MARKER_BYTES);
@@ -116,8 +152,34 @@ generation_require_checked(int generation_fd, int64_t n, struct error *e)
     if (code == ERR_NOT_FOUND) {
         return error_set(e, ERR_CONFLICT, "generation %" PRId64 " was not checked", n);
     }
-    if (code == ERR_OK && strcmp(buf_str(&text), "0\n") != 0) {
+    if (code != ERR_OK) {
+        return code;
+    }
+    rest = (struct span){buf_str(&text), text.len};
+    if (!span_line(&rest, &line) || !span_is(line, "0")) {
         return error_set(e, ERR_CONFLICT, "HAProxy refused generation %" PRId64, n);
+    }
+    span_copy(span_line(&rest, &line) ? line : span_of(""), ret->text, sizeof ret->text);
+    return ERR_OK;
+}
+
+err_t
+generation_require_checked(int generation_fd, int64_t n, struct error *e)
+{
+    struct generation_checker unused;
+
+    return read_mark(generation_fd, n, &unused, e);
+}
+
+err_t
+generation_require_checked_by(
+    int generation_fd, int64_t n, const struct generation_checker *by, struct error *e)
+{
+    struct generation_checker marked;
+    err_t code = read_mark(generation_fd, n, &marked, e);
+
+    if (code == ERR_OK && (by->text[0] == '\0' || strcmp(marked.text, by->text) != 0)) {
+        code = error_set(e, ERR_CONFLICT, "generation %" PRId64 " was checked otherwise", n);
     }
     return code;
 }

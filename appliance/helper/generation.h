@@ -12,6 +12,11 @@
 #define GENERATION_NAME_BYTES 32
 #define GENERATION_KEPT       5 /* besides those in use */
 
+/* Tells a program from another that took its place. */
+struct generation_checker {
+    char text[128]; /* "": none could be looked at */
+};
+
 /* Names of N and of the directory that becomes N. */
 void generation_name(int64_t n, char out[GENERATION_NAME_BYTES]);
 void generation_temporary_name(int64_t n, char out[GENERATION_NAME_BYTES]);
@@ -23,10 +28,22 @@ generation_link(int generation_fd, const char *link, int64_t *ret, struct error 
 MUST_USE err_t
 generation_set_link(int generation_fd, const char *link, int64_t n, struct error *e);
 
-/* Remembers in N the exit status of the check. */
-MUST_USE err_t generation_mark(int generation_fd, int64_t n, int exit_status, struct error *e);
+/* Of the program that is at path now. */
+struct generation_checker generation_checker_of(const char *path);
+/* Remembers in N the exit status of the check, and by which program; by: NULL when that had
+ * something to say besides. */
+MUST_USE err_t generation_mark(
+    int generation_fd, int64_t n, int exit_status, const struct generation_checker *by,
+    struct error *e);
+/* Marks one that has no number yet, in its directory, as accepted. Durable as the rest of it.
+ */
+MUST_USE err_t
+generation_mark_new(int dir_fd, const struct generation_checker *by, struct error *e);
 /* ERR_OK when N was checked with exit status 0; ERR_NOT_FOUND, ERR_CONFLICT. */
 MUST_USE err_t generation_require_checked(int generation_fd, int64_t n, struct error *e);
+/* The same, and in silence, by that very program; else ERR_CONFLICT. */
+MUST_USE err_t generation_require_checked_by(
+    int generation_fd, int64_t n, const struct generation_checker *by, struct error *e);
 
 /* Removes one. Interrupted, what is left of it counts as not checked. Absent = success. */
 MUST_USE err_t generation_remove(int generation_fd, int64_t n, struct error *e);

@@ -110,10 +110,17 @@ read_list(const json_t *list, struct rename_list *l, struct error *e)
 err_t
 renames_read(const json_t *request, struct renames *ret, struct error *e)
 {
-    err_t code;
+    bool states = true;
+    err_t code = ERR_OK;
 
     *ret = (struct renames){.backends = {NULL, NULL, 0}};
-    code = read_list(json_object_get(request, "backends"), &ret->backends, e);
+    if (json_object_get(request, "states") != NULL) {
+        code = json_get_bool(request, "states", &states, e);
+    }
+    ret->stateless = !states;
+    if (code == ERR_OK) {
+        code = read_list(json_object_get(request, "backends"), &ret->backends, e);
+    }
     return code == ERR_OK ? read_list(json_object_get(request, "servers"), &ret->servers, e)
                           : code;
 }

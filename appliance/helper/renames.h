@@ -23,11 +23,12 @@ struct rename_list {
 
 struct renames {
     struct rename_list backends, servers;
+    bool stateless; /* no state is handed over */
 };
 
-/* Reads "backends" and "servers" of a request (protocol.h); the texts stay the request's.
- * ERR_SYNTAX: of another form; ERR_INVALID: no name, or a name twice; ERR_LIMIT. *ret is to be
- * ended by renames_fini in either case. */
+/* Reads "backends", "servers" and "states" of a request (protocol.h); the texts stay the
+ * request's. ERR_SYNTAX: of another form; ERR_INVALID: no name, or a name twice; ERR_LIMIT.
+ * *ret is to be ended by renames_fini in either case. */
 MUST_USE err_t renames_read(const json_t *request, struct renames *ret, struct error *e);
 void renames_fini(struct renames *r); /* also for CLEANUP() */
 

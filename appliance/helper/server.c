@@ -26,7 +26,7 @@
 static const char *const only_verb[] = {"verb", NULL};
 static const char *const verb_and_generation[] = {"verb", "generation", NULL};
 static const char *const verb_and_binds[] = {"verb", "binds", NULL};
-static const char *const verb_and_renames[] = {"verb", "backends", "servers", NULL};
+static const char *const verb_and_renames[] = {"verb", "backends", "servers", "states", NULL};
 
 static const struct verb {
     const char *name;

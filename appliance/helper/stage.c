@@ -15,6 +15,7 @@
 #include "helper/refuse.h"
 #include "helper/staged.h"
 #include "helper/verbs.h"
+#include "helper/weights.h"
 
 /* A staged generation on its way: the copy is made beside the others and renamed. */
 struct stage {
@@ -24,6 +25,8 @@ struct stage {
     char temporary[GENERATION_NAME_BYTES];
     struct staged files;
     int fd; /* of the copy */
+    struct generation_checker checker;
+    bool only_weights; /* differ from what it accepted in silence */
 };
 
 static void
@@ -92,6 +95,36 @@ refuse_all(const struct stage *s, struct error *e)
     return code;
 }
 
+static err_t
+compare_with_current(const struct stage *s, bool *ret, struct error *e)
+{
+    CLEANUP(fd_cleanup) int fd = -1;
+    char name[GENERATION_NAME_BYTES];
+    int64_t current = 0;
+    err_t code = generation_link(s->c->generation_fd, "current", &current, e);
+
+    if (code != ERR_OK || current == 0) {
+        *ret = false;
+        return code;
+    }
+    generation_name(current, name);
+    code = generation_require_checked_by(s->c->generation_fd, current, &s->checker, e);
+    if (code == ERR_OK) {
+        code = file_open_dir_at(s->c->generation_fd, name, &fd, e);
+    }
+    return code == ERR_OK ? weights_only(&s->files, fd, s->fd, ret, e) : code;
+}
+
+/* What cannot be compared is checked. */
+static bool
+differs_in_weights(const struct stage *s)
+{
+    struct error unused;
+    bool ret = false;
+
+    return compare_with_current(s, &ret, &unused) == ERR_OK && ret;
+}
+
 /* *ret: a generation of this number and content exists. */
 static err_t
 compare(const struct stage *s, bool *ret, struct error *e)
@@ -99,7 +132,6 @@ compare(const struct stage *s, bool *ret, struct error *e)
     CLEANUP(fd_cleanup) int fd = -1;
     CLEANUP(staged_fini) struct staged files;
     err_t code = file_open_dir_at(s->c->generation_fd, s->name, &fd, e);
-    bool same;
 
     staged_init(&files);
     if (code == ERR_NOT_FOUND) {
@@ -116,11 +148,7 @@ compare(const struct stage *s, bool *ret, struct error *e)
     if (code != ERR_OK) {
         return code;
     }
-    same = files.count == s->files.count;
-    for (size_t i = 0; same && i < files.count; i++) {
-        same = strcmp(files.names[i], s->files.names[i]) == 0;
-    }
-    if (!same) {
+    if (!staged_same_names(&files, &s->files)) {
         *ret = false;
         return ERR_OK;
     }
@@ -162,7 +190,7 @@ make_room(const struct stage *s, struct error *e)
 }
 
 static err_t
-publish(const struct stage *s, struct error *e)
+publish(struct stage *s, struct error *e)
 {
     int dir_fd = s->c->generation_fd;
     bool same = false;
@@ -171,7 +199,13 @@ publish(const struct stage *s, struct error *e)
     if (code != ERR_OK || same) {
         return code;
     }
-    code = file_sync_tree(s->fd, e);
+    s->only_weights = differs_in_weights(s);
+    if (s->only_weights) {
+        code = generation_mark_new(s->fd, &s->checker, e);
+    }
+    if (code == ERR_OK) {
+        code = file_sync_tree(s->fd, e);
+    }
     if (code == ERR_OK) {
         code = make_room(s, e);
     }
@@ -187,22 +221,23 @@ publish(const struct stage *s, struct error *e)
 /* One in use passed once, and was not changed since: what makes the checker fail now (memory,
  * a name that cannot be resolved) must not keep a roll-back from installing it. */
 static err_t
-mark(const struct stage *s, int exit_status, struct error *e)
+mark(const struct stage *s, int exit_status, bool silent, struct error *e)
 {
+    const struct generation_checker *by = silent ? &s->checker : NULL;
     const char *use = NULL;
     err_t code = exit_status != 0 ? find_use(s, &use, e) : ERR_OK;
 
     if (code != ERR_OK || use != NULL) {
         return code;
     }
-    return generation_mark(s->c->generation_fd, s->n, exit_status, e);
+    return generation_mark(s->c->generation_fd, s->n, exit_status, by, e);
 }
 
+/* And keeps what it decided. */
 static err_t
-check(const struct stage *s, json_t *answer, struct error *e)
+run_checker(const struct stage *s, struct buf *output, int *ret_status, struct error *e)
 {
-    CLEANUP(buf_fini) struct buf output = {0};
-    struct proc_result result;
+    struct proc_result result = {0};
     char path[PATH_MAX];
     const char *argv[] = {s->c->haproxy, "-c", "-f", path, NULL};
     int n = snprintf(
@@ -212,10 +247,25 @@ check(const struct stage *s, json_t *answer, struct error *e)
     if (n < 0 || (size_t)n >= sizeof path) {
         return error_set(e, ERR_INVALID, "the path %s is too long", s->c->state_dir);
     }
+    code = proc_run(argv, s->c->tunables.check_ms, output, &result, e);
+    if (code != ERR_OK) {
+        return code;
+    }
+    *ret_status = result.exit_status;
+    /* "[WARNING]", "[ALERT]". Who passes over the checker must not swallow what it says. */
+    return mark(s, result.exit_status, strchr(buf_str(output), '[') == NULL, e);
+}
+
+static err_t
+check(const struct stage *s, json_t *answer, struct error *e)
+{
+    CLEANUP(buf_fini) struct buf output = {0};
+    int exit_status = 0;
+    err_t code = ERR_OK;
+
     buf_init(&output, HELPER_OUTPUT_MAX_BYTES);
-    code = proc_run(argv, s->c->tunables.check_ms, &output, &result, e);
-    if (code == ERR_OK) {
-        code = mark(s, result.exit_status, e);
+    if (!s->only_weights) {
+        code = run_checker(s, &output, &exit_status, e);
     }
     if (code != ERR_OK) {
         return code;
@@ -223,8 +273,9 @@ check(const struct stage *s, json_t *answer, struct error *e)
     if (output.len > 0) {
         output_clean(output.data, output.len);
     }
-    if (json_object_set_new(answer, "exit_status", json_integer(result.exit_status)) != 0 ||
-        json_object_set_new(answer, "output", json_string(buf_str(&output))) != 0) {
+    if (json_object_set_new(answer, "exit_status", json_integer(exit_status)) != 0 ||
+        json_object_set_new(answer, "output", json_string(buf_str(&output))) != 0 ||
+        json_object_set_new(answer, "only_weights", json_boolean(s->only_weights)) != 0) {
         return error_set(e, ERR_INTERNAL, "cannot tell the outcome of the check");
     }
     return ERR_OK;
@@ -243,6 +294,8 @@ verb_stage(struct helper_context *c, const json_t *request, json_t *answer, stru
     }
     generation_name(s.n, s.name);
     generation_temporary_name(s.n, s.temporary);
+    /* Before it runs: what takes its place meanwhile is not what the mark names. */
+    s.checker = generation_checker_of(c->haproxy);
     /* First: those that failed since the last "settle" may be what fills the disk. */
     code = generation_prune(c->generation_fd, s.n, e);
     if (code == ERR_OK) {

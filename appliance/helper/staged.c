@@ -313,8 +313,19 @@ read_chunk(int fd, char *p, size_t bytes)
     return (ssize_t)got;
 }
 
-static err_t
-file_equal(int a_fd, int b_fd, const char *name, bool *ret, struct error *e)
+bool
+staged_same_names(const struct staged *a, const struct staged *b)
+{
+    bool same = a->count == b->count;
+
+    for (size_t i = 0; same && i < a->count; i++) {
+        same = strcmp(a->names[i], b->names[i]) == 0;
+    }
+    return same;
+}
+
+err_t
+staged_file_equal(int a_fd, int b_fd, const char *name, bool *ret, struct error *e)
 {
     CLEANUP(fd_cleanup) int a = open_file(a_fd, name);
     CLEANUP(fd_cleanup) int b = open_file(b_fd, name);
@@ -344,7 +355,7 @@ staged_equal(const struct staged *s, int a_fd, int b_fd, bool *ret, struct error
     err_t code = ERR_OK;
 
     for (size_t i = 0; code == ERR_OK && same && i < s->count; i++) {
-        code = file_equal(a_fd, b_fd, s->names[i], &same, e);
+        code = staged_file_equal(a_fd, b_fd, s->names[i], &same, e);
     }
     if (code == ERR_OK) {
         *ret = same;

@@ -36,7 +36,11 @@ MUST_USE err_t staged_list(int dir_fd, bool marked, struct staged *s, struct err
  * file of owner with one link. ERR_DENIED, ERR_LIMIT, ERR_IO. */
 MUST_USE err_t
 staged_copy(const struct staged *s, int dir_fd, uid_t owner, int to_fd, struct error *e);
-/* Whether two directories hold the same bytes under the names of s. */
+bool staged_same_names(const struct staged *a, const struct staged *b);
+/* Whether two directories hold the same bytes under that name. */
+MUST_USE err_t
+staged_file_equal(int a_fd, int b_fd, const char *name, bool *ret, struct error *e);
+/* The same, under all names of s. */
 MUST_USE err_t
 staged_equal(const struct staged *s, int a_fd, int b_fd, bool *ret, struct error *e);
 

@@ -46,10 +46,14 @@ read_state(
 void
 state_keep(const struct helper_context *c, struct span config, const struct renames *renames)
 {
-    CLEANUP(buf_fini) struct buf text;
+    CLEANUP(buf_fini) struct buf text = {0};
     struct error e;
     err_t code;
 
+    if (renames->stateless) {
+        state_file_clear(c->run_fd);
+        return;
+    }
     buf_init(&text, STATE_MAX_BYTES);
     code = read_state(c, config, renames, &text, &e);
     if (code == ERR_OK) {

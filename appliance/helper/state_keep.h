@@ -8,8 +8,8 @@
 #include "helper/renames.h"
 
 /* Writes what the running worker says into haproxy/state_file.h's file, for a worker of this
- * haproxy.cfg. A failure is logged, and no state is handed over then: no reason not to
- * reload. */
+ * haproxy.cfg, or nothing when renames say so. A failure is logged, and no state is handed over
+ * then: no reason not to reload. */
 void
 state_keep(const struct helper_context *c, struct span config, const struct renames *renames);
 

@@ -66,10 +66,6 @@ bool api_has_moved(struct request *r);
 
 /* ---- api_try.c ---- */
 
-/* A place among those whose checks are being tried; false: there is none, refused with 503. It
- * is given back by api_try when the servers have answered, or by api_try_give_back. */
-bool api_try_reserve(struct request *r);
-void api_try_give_back(struct request *r);
 /* The check of a pool (may be NULL), or NULL. */
 const struct object *api_try_monitor(const struct snapshot *shared, const struct object *pool);
 
@@ -80,11 +76,15 @@ struct api_tried_ctx {
 
 /* Answers the request; takes the component CheckTrial over. */
 typedef void (*api_tried_fn)(struct request *r, json_t *trial, const struct api_tried_ctx *ctx);
-/* With a place: tries the check of a pool that has one on a thread of its own, then calls fn
- * there. shared: holds the pool. */
-void api_try(
+/* Tries the check of a pool that has one on a thread of its own, for try_ms at most from now
+ * on, then calls fn there; calls it at once where this check cannot be tried. False: too many
+ * are being tried, and fn is not called. shared: holds the pool. */
+bool api_try(
     struct request *r, const struct snapshot *shared, const struct object *pool,
     api_tried_fn fn, const struct api_tried_ctx *ctx);
+/* The CheckTrial that says so. */
+json_t *
+api_try_too_many(struct request *r, const struct snapshot *shared, const struct object *pool);
 
 /* ---- api_diff.c ---- */
 

@@ -69,7 +69,7 @@ read_object(struct request *r, const json_t *item, size_t i, struct apply_object
     if (!schema_kind_by_name(kind, &ret->kind)) {
         api_refuse(
             r, arena_printf(r->arena, "/only/objects/%zu/kind", i), "no_such_kind",
-            arena_printf(r->arena, "There is no kind \"%.*s\".", problems_cut(kind, 64), kind));
+            problems_no_kind(r->arena, kind));
         return false;
     }
     return true;

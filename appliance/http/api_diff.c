@@ -125,8 +125,7 @@ api_long_begin(struct request *r, struct error *e)
         return ERR_OK;
     }
     api_long_end(r);
-    return error_set(
-        e, ERR_BUSY, "%d checks or comparisons run already: try again", LONG_WORK_MAX);
+    return error_set(e, ERR_BUSY, "%d long requests run already: try again", LONG_WORK_MAX);
 }
 
 void

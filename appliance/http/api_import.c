@@ -13,7 +13,6 @@
 #include "routes_gen.h"
 
 /* Texts of what is published; a body has at most 32 MiB. */
-#define KIND_SHOWN   64 /* bytes of a word from outside */
 #define IMPORT_BYTES ((size_t)128 << 20)
 #define NAME_BYTES   100 /* of one that is refused, in a problem */
 /* Each is planned on top of those before, which takes its time and its share of the texts. */
@@ -151,10 +150,7 @@ read_item(struct import *x, size_t i, const json_t *item, enum kind *ret, const 
         return refuse_item(x, i, "/kind", "format", "An item has the kind of its object.");
     }
     if (!schema_kind_by_name(kind, ret)) {
-        return refuse_item(
-            x, i, "/kind", "format",
-            arena_printf(
-                x->arena, "There is no kind \"%.*s\".", problems_cut(kind, KIND_SHOWN), kind));
+        return refuse_item(x, i, "/kind", "format", problems_no_kind(x->arena, kind));
     }
     if (schema_kind(*ret)->direct) {
         return refuse_item(

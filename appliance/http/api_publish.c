@@ -16,7 +16,7 @@
 struct publish {
     json_t *request; /* what the model reads */
     bool plan;
-    bool reserved; /* a place to try the check */
+    bool try; /* its check */
     struct api_apply_choice choice;
     const struct snapshot_pair *base;
     struct change_set set;
@@ -25,11 +25,8 @@ struct publish {
 };
 
 static void
-publish_fini(struct request *r, struct publish *x)
+publish_fini(struct publish *x)
 {
-    if (x->reserved) {
-        api_try_give_back(r);
-    }
     json_decref(x->request);
     change_set_fini(&x->set);
     snapshot_unref(x->shared);
@@ -72,11 +69,10 @@ answer_when_tried(struct request *r, struct publish *x, json_t *result, int64_t 
     const struct object *pool = snapshot_by_name(x->shared, K_POOL, x->service);
 
     r->kept = result;
-    if (x->reserved && api_try_monitor(x->shared, pool) != NULL) {
-        x->reserved = false;
-        api_try(r, x->shared, pool, answer_tried, &ctx);
-    } else {
+    if (!x->try || api_try_monitor(x->shared, pool) == NULL) {
         answer_tried(r, NULL, &ctx);
+    } else if (!api_try(r, x->shared, pool, answer_tried, &ctx)) {
+        answer_tried(r, api_try_too_many(r, x->shared, pool), &ctx);
     }
 }
 
@@ -122,15 +118,9 @@ api_publish_tools(struct request *r)
 static bool
 read_request(struct request *r, struct publish *x)
 {
-    bool try = request_param(r, "try") == NULL;
-
-    if (!request_flag(r, "plan", &x->plan) || (!try && !request_flag(r, "try", &try)) ||
+    x->try = request_param(r, "try") == NULL;
+    if (!request_flag(r, "plan", &x->plan) || (!x->try && !request_flag(r, "try", &x->try)) ||
         !api_read_apply(r, &x->choice)) {
-        return false;
-    }
-    /* Before anything is stored: else a refusal would not mean that nothing was. */
-    x->reserved = try && api_try_reserve(r);
-    if (try && !x->reserved) {
         return false;
     }
     x->request = json_copy(r->json);
@@ -233,7 +223,7 @@ publish(struct request *r, bool last_try)
     change_set_init(&x.set);
     problems_init(request_problems(r), r->arena);
     if (!read_request(r, &x)) {
-        publish_fini(r, &x);
+        publish_fini(&x);
         return true;
     }
     if (make_plan(r, &x, &e) != ERR_OK) {
@@ -245,7 +235,7 @@ publish(struct request *r, bool last_try)
     } else {
         done = edit_as_planned(r, &x, last_try);
     }
-    publish_fini(r, &x);
+    publish_fini(&x);
     return done;
 }
 
@@ -282,5 +272,5 @@ http_publish_delete(struct request *r)
     } else {
         reply_error(r, &e, p);
     }
-    publish_fini(r, &x);
+    publish_fini(&x);
 }

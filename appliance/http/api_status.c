@@ -115,7 +115,8 @@ static bool
 same_waiting(const struct engine_waiting *a, const struct engine_waiting *b)
 {
     return a->is == b->is && hash_equal(&a->commit, &b->commit) && a->left_s == b->left_s &&
-           a->going_back == b->going_back;
+           a->going_back == b->going_back && a->failed == b->failed &&
+           a->retry_at_ms == b->retry_at_ms;
 }
 
 static bool

@@ -17,12 +17,16 @@
 
 #define SERVERS_MAX  64 /* of a pool; the others are not tried */
 #define DETAIL_BYTES 320
+#define BODIES_MS    500 /* for all that regular expressions look at */
+#define TOO_MANY     "too many checks are being tried"
 
 struct try_job {
     struct request *r;
     struct snapshot *shared; /* keeps all that the rest points at */
     const struct object *pool, *monitor;
     struct trial_way way;
+    int64_t due_ms;      /* monotonic: then no server is waited for any more */
+    int64_t bodies_ms;   /* monotonic: then no more bodies are looked at */
     const char *untried; /* why this check cannot be tried, or NULL */
     api_tried_fn fn;
     struct api_tried_ctx ctx;
@@ -146,32 +150,47 @@ body_fits(const struct object *m, const struct buf *body)
            regex_found(wanted.s, wanted.len, buf_str(body), body->len);
 }
 
-static bool
-judge(const struct try_job *job, const struct trial *t, char detail[DETAIL_BYTES])
+/* Of "result". */
+static const char *
+judge_http(const struct try_job *job, const struct trial *t, char detail[DETAIL_BYTES])
 {
     const struct object *m = job->monitor;
     struct text expected = fields_text(m, F_MONITOR_EXPECT_STATUS);
 
-    if (!t->answered) {
-        (void)snprintf(detail, DETAIL_BYTES, "%s", t->why);
-        return false;
-    }
-    if (!job->way.http) {
-        (void)snprintf(detail, DETAIL_BYTES, "%s", job->way.tls ? "TLS began" : "connected");
-        return true;
-    }
     if (!value_status_in(expected, (unsigned)t->status)) {
         (void)snprintf(detail, DETAIL_BYTES, "HTTP %ld (expected %s)", t->status, expected.s);
-        return false;
+        return "fail";
+    }
+    if (fields_int(m, F_MONITOR_BODY_MATCH) == V_MONITOR_BODY_MATCH_REGEX &&
+        http_now_ms(job->r->http) >= job->bodies_ms) {
+        (void)snprintf(
+            detail, DETAIL_BYTES,
+            "HTTP %ld, but the regular expression takes too long to look at the body",
+            t->status);
+        return "not_tried";
     }
     if (!body_fits(m, &t->body)) {
         (void)snprintf(
             detail, DETAIL_BYTES, "HTTP %ld, but the body does not hold what is expected",
             t->status);
-        return false;
+        return "fail";
     }
     (void)snprintf(detail, DETAIL_BYTES, "HTTP %ld", t->status);
-    return true;
+    return "pass";
+}
+
+static const char *
+judge(const struct try_job *job, const struct trial *t, char detail[DETAIL_BYTES])
+{
+    if (!t->answered) {
+        (void)snprintf(detail, DETAIL_BYTES, "%s", t->why);
+        return t->untried ? "not_tried" : "fail";
+    }
+    if (job->way.http) {
+        return judge_http(job, t, detail);
+    }
+    (void)snprintf(detail, DETAIL_BYTES, "%s", job->way.tls ? "TLS began" : "connected");
+    return "pass";
 }
 
 /* The servers of the pool in the arena of the request; how many there are. */
@@ -213,13 +232,19 @@ server_json(
         "result", result, "detail", detail);
 }
 
-/* Tries the servers, adds them to the list and returns how many passed. */
-static size_t
+struct count {
+    size_t passed, tried;
+};
+
+/* Tries the servers and adds them to the list. */
+static struct count
 try_servers(
-    const struct try_job *job, const struct object *const *servers, size_t count, json_t *list)
+    struct try_job *job, const struct object *const *servers, size_t count, json_t *list)
 {
+    const struct http *h = job->r->http;
     struct trial *trials = xcalloc(count + 1, sizeof *trials);
-    size_t passed = 0;
+    struct count sum = {0, 0};
+    int64_t left_ms;
 
     for (size_t i = 0; i < count; i++) {
         trials[i] = (struct trial){
@@ -228,80 +253,76 @@ try_servers(
             .way = &job->way,
         };
     }
-    trials_run(trials, count, job->r->http->config.tunables->try_ms);
+    left_ms = job->due_ms - http_now_ms(h);
+    trials_run(h->trials, trials, count, left_ms > 0 ? left_ms : 1);
+    job->bodies_ms = http_now_ms(h) + BODIES_MS;
     for (size_t i = 0; i < count; i++) {
         char detail[DETAIL_BYTES];
-        bool passes = judge(job, &trials[i], detail);
+        const char *result = judge(job, &trials[i], detail);
 
-        passed += passes ? 1 : 0;
-        (void)json_array_append_new(
-            list, server_json(job, servers[i], passes ? "pass" : "fail", detail));
+        sum.passed += strcmp(result, "pass") == 0 ? 1 : 0;
+        sum.tried += strcmp(result, "not_tried") != 0 ? 1 : 0;
+        (void)json_array_append_new(list, server_json(job, servers[i], result, detail));
         buf_fini(&trials[i].body);
     }
     free(trials);
-    return passed;
+    return sum;
 }
 
 static json_t *
-trial_json(const struct try_job *job)
+trial_json(struct try_job *job)
 {
     const struct object **servers = NULL;
     size_t count = find_servers(job, &servers);
-    size_t tried = count < SERVERS_MAX ? count : SERVERS_MAX;
+    size_t most = job->untried == NULL ? SERVERS_MAX : 0;
+    size_t asked = count < most ? count : most;
+    const char *why =
+        job->untried != NULL
+            ? job->untried
+            : arena_printf(job->r->arena, "only %d servers are tried", SERVERS_MAX);
     json_t *list = json_array();
-    const char *why = job->untried;
-    size_t passed;
+    struct count sum = {0, 0};
 
-    if (why != NULL) {
-        tried = 0;
-    } else {
-        why = arena_printf(job->r->arena, "only %d servers are tried", SERVERS_MAX);
+    if (asked > 0) {
+        sum = try_servers(job, servers, asked, list);
     }
-    passed = try_servers(job, servers, tried, list);
-    for (size_t i = tried; i < count; i++) {
+    for (size_t i = asked; i < count; i++) {
         (void)json_array_append_new(list, server_json(job, servers[i], "not_tried", why));
     }
     return json_pack(
         "{s:s, s:s, s:I, s:I, s:o}", "pool", job->pool->name.s, "monitor", job->monitor->name.s,
-        "would_pass", (json_int_t)passed, "of", (json_int_t)tried, "servers", list);
+        "would_pass", (json_int_t)sum.passed, "of", (json_int_t)sum.tried, "servers", list);
 }
 
 /* ---- where it runs ---- */
+
+static bool
+take_place(struct http *h)
+{
+    if (atomic_fetch_add(&h->tries, 1) < HTTP_TRIES_MAX) {
+        return true;
+    }
+    (void)atomic_fetch_sub(&h->tries, 1);
+    return false;
+}
 
 static void
 run_job(void *ctx)
 {
     struct try_job *job = ctx;
     struct request *r = job->r;
-    json_t *trial = trial_json(job);
+    json_t *trial;
 
+    if (http_now_ms(r->http) >= job->due_ms) {
+        job->untried = TOO_MANY;
+    }
+    trial = trial_json(job);
     /* The place is free before the client can know. */
-    api_try_give_back(r);
+    (void)atomic_fetch_sub(&r->http->tries, 1);
     job->fn(r, trial, &job->ctx);
     snapshot_unref(job->shared);
     free(job);
     dispatch_release(r);
-}
-
-bool
-api_try_reserve(struct request *r)
-{
-    struct http *h = r->http;
-    struct error e;
-
-    if (atomic_fetch_add(&h->tries, 1) < HTTP_TRIES_MAX) {
-        return true;
-    }
-    api_try_give_back(r);
-    (void)error_set(&e, ERR_BUSY, "checks of %d other pools are being tried", HTTP_TRIES_MAX);
-    reply_busy(r, &e);
-    return false;
-}
-
-void
-api_try_give_back(struct request *r)
-{
-    (void)atomic_fetch_sub(&r->http->tries, 1);
 }
 
 const struct object *
@@ -313,28 +334,62 @@ api_try_monitor(const struct snapshot *shared, const struct object *pool)
                                        : snapshot_by_id(shared, K_MONITOR, ref->u.text.s);
 }
 
-void
-api_try(
-    struct request *r, const struct snapshot *shared, const struct object *pool,
-    api_tried_fn fn, const struct api_tried_ctx *ctx)
+static struct try_job
+job_of(struct request *r, const struct snapshot *shared, const struct object *pool)
 {
-    struct try_job *job = xcalloc(1, sizeof *job);
-    struct error e;
-    err_t code;
-
-    *job = (struct try_job){
+    struct try_job job = {
         .r = r,
         .shared = snapshot_ref(shared),
         .pool = pool,
         .monitor = api_try_monitor(shared, pool),
-        .fn = fn,
-        .ctx = *ctx,
     };
-    ASSERT(job->monitor != NULL);
-    set_way(job);
+
+    ASSERT(job.monitor != NULL);
+    set_way(&job);
+    return job;
+}
+
+json_t *
+api_try_too_many(struct request *r, const struct snapshot *shared, const struct object *pool)
+{
+    struct try_job job = job_of(r, shared, pool);
+    json_t *trial;
+
+    job.untried = TOO_MANY;
+    trial = trial_json(&job);
+    snapshot_unref(job.shared);
+    return trial;
+}
+
+bool
+api_try(
+    struct request *r, const struct snapshot *shared, const struct object *pool,
+    api_tried_fn fn, const struct api_tried_ctx *ctx)
+{
+    struct http *h = r->http;
+    struct try_job job = job_of(r, shared, pool);
+    struct try_job *posted;
+    struct error e;
+    err_t code;
+
+    if (job.untried != NULL) {
+        fn(r, trial_json(&job), ctx);
+        snapshot_unref(job.shared);
+        return true;
+    }
+    if (!take_place(h)) {
+        snapshot_unref(job.shared);
+        return false;
+    }
+    job.due_ms = http_now_ms(h) + h->config.tunables->try_ms;
+    job.fn = fn;
+    job.ctx = *ctx;
+    posted = xcalloc(1, sizeof *posted);
+    *posted = job;
     dispatch_hold(r);
-    code = mailbox_post(r->http->try_box, run_job, job, &e);
-    ASSERT(code == ERR_OK); /* a place is reserved */
+    code = mailbox_post(h->try_box, run_job, posted, &e);
+    ASSERT(code == ERR_OK); /* the place is in its queue */
+    return true;
 }
 
 /* ---- the route ---- */
@@ -353,6 +408,7 @@ http_pool_check(struct request *r)
     const struct view *v = request_view(r);
     const char *name = request_segment(r, "{name}");
     const struct object *pool = snapshot_by_name(v->draft.shared, K_POOL, name);
+    struct error e;
 
     if (pool == NULL) {
         reply_problem(r, 404, error_name(ERR_NOT_FOUND), "the draft has no pool \"%s\"", name);
@@ -363,7 +419,8 @@ http_pool_check(struct request *r)
         reply_problem(
             r, 409, error_name(ERR_CONFLICT),
             "pool \"%s\" has no check: set its field monitor first", name);
-    } else if (api_try_reserve(r)) {
-        api_try(r, v->draft.shared, pool, answer_trial, &none);
+    } else if (!api_try(r, v->draft.shared, pool, answer_trial, &none)) {
+        (void)error_set(&e, ERR_BUSY, TOO_MANY ": try again");
+        reply_busy(r, &e);
     }
 }

@@ -17,8 +17,8 @@
 #define HTTP_COOKIE_BYTES 32
 #define HTTP_INSTANCE_HEX 16
 
-/* Requests whose checks are being tried, or wait for that: two at a time, for three seconds at
- * most. */
+/* Requests whose checks are being tried, or wait for that. The tunable try_ms counts from the
+ * moment a request takes its place: what has to wait for so long is not tried. */
 #define HTTP_TRIES_MAX   8
 #define HTTP_TRY_THREADS 2
 
@@ -76,6 +76,7 @@ struct http {
     _Atomic int long_work; /* api_long_begin: running now */
 
     /* api_try.c: what waits for servers of others must not hold up anybody else. */
+    struct trials *trials;
     _Atomic int tries;
     struct mailbox *try_box;
 

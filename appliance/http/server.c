@@ -324,14 +324,14 @@ http_new(const struct http_config *config)
 static err_t
 open_tries(struct http *h, struct error *e)
 {
-    err_t code = trials_open(e);
+    err_t code = trials_open(&h->trials, e);
 
     if (code != ERR_OK) {
         return code;
     }
     code = mailbox_open("tries", HTTP_TRY_THREADS, HTTP_TRIES_MAX, &h->try_box, e);
     if (code != ERR_OK) {
-        trials_close();
+        trials_close(h->trials);
     }
     return code;
 }
@@ -342,7 +342,7 @@ close_tries(struct http *h)
 {
     if (h->try_box != NULL) {
         mailbox_close(h->try_box);
-        trials_close();
+        trials_close(h->trials);
     }
 }
 

@@ -8,7 +8,6 @@
 #include "model/object_build.h"
 
 #define POINTER_BYTES 96
-#define KIND_SHOWN    64 /* bytes of a word from outside */
 
 void
 change_set_init(struct change_set *c)
@@ -93,11 +92,7 @@ read_kind(struct reader *r, const json_t *given, struct change *ret)
     if (word == NULL) {
         refuse(r, "kind", "enum", "An operation has the kind of its object.");
     } else if (!schema_kind_by_name(word, &ret->kind)) {
-        refuse(
-            r, "kind", "enum",
-            arena_printf(
-                r->p->arena, "There is no kind \"%.*s\".", problems_cut(word, KIND_SHOWN),
-                word));
+        refuse(r, "kind", "enum", problems_no_kind(r->p->arena, word));
     }
 }
 

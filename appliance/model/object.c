@@ -228,7 +228,7 @@ object_build(enum kind kind, const char *id, const struct value *fields)
     memset(o, 0, sizeof *o);
     block.values = (struct value *)(o + 1);
     block.bytes = (char *)(block.values + sizes.values);
-    copies = take_values(&block, (size_t)__builtin_popcountll(differs));
+    copies = take_values(&block, object_bits(differs));
     o->differs = differs;
     o->values = copies;
     for (uint32_t i = 0; i < k->field_count; i++) {

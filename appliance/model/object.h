@@ -76,22 +76,27 @@ struct object *object_ref(const struct object *o);
 void object_unref(const struct object *o); /* NULL is allowed */
 void object_new_id(char ret[OBJECT_ID_BYTES]);
 
+/* How many bits are set, by adding neighbours: the instruction set that every machine has knows
+ * no POPCNT, so that the compiler's builtin would be a call of its library. */
+static inline unsigned
+object_bits(uint64_t bits)
+{
+    bits -= bits >> 1 & UINT64_C(0x5555555555555555);
+    bits = (bits & UINT64_C(0x3333333333333333)) + (bits >> 2 & UINT64_C(0x3333333333333333));
+    bits = (bits + (bits >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    return (unsigned)(bits * UINT64_C(0x0101010101010101) >> 56);
+}
+
 /* A field's value, without a check of field. */
 static inline const struct value *
 object_field(const struct object *o, unsigned field)
 {
     uint64_t bit = UINT64_C(1) << field;
-    uint64_t below = o->differs & (bit - 1);
 
     if ((o->differs & bit) == 0) {
         return &schema_kinds[o->kind].defaults[field];
     }
-    /* The number of bits, by adding neighbours. */
-    below -= below >> 1 & UINT64_C(0x5555555555555555);
-    below =
-        (below & UINT64_C(0x3333333333333333)) + (below >> 2 & UINT64_C(0x3333333333333333));
-    below = (below + (below >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
-    return &o->values[below * UINT64_C(0x0101010101010101) >> 56];
+    return &o->values[object_bits(o->differs & (bit - 1))];
 }
 
 /* Readers; the field must be of that type (asserted) and not null. */

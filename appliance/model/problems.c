@@ -9,6 +9,7 @@
 
 /* The texts come from outside: without a limit a hundred of them could fill the arena. */
 #define TEXT_BYTES 512
+#define KIND_SHOWN 64 /* bytes */
 
 void
 problems_init(struct problems *p, struct arena *arena)
@@ -92,4 +93,11 @@ problems_add(
         return;
     }
     p->items[p->count++] = item;
+}
+
+const char *
+problems_no_kind(struct arena *arena, const char *word)
+{
+    return arena_printf(
+        arena, "There is no kind \"%.*s\".", problems_cut(word, KIND_SHOWN), word);
 }

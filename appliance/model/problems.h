@@ -36,5 +36,7 @@ void problems_add(
 
 /* For "%.*s" with text from outside: its length, at most max bytes, cut at a character. */
 int problems_cut(const char *s, size_t max);
+/* The message about a word from outside that is no kind. */
+const char *problems_no_kind(struct arena *arena, const char *word);
 
 #endif

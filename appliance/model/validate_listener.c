@@ -263,7 +263,7 @@ check_listeners(const struct checks *c)
                 c->p, SEVERITY_ERROR, "reserved_port", &where,
                 "Port %d belongs to %s: choose another port.", (int)port,
                 port == PORT_API ? "the appliance's own pages and API"
-                                 : "the tables of sticky visitors (peers_port of this node)");
+                                 : "the stick tables (peers_port of this node)");
         }
     }
     check_clashes(c);

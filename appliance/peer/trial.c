@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "peer/trial.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +13,22 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/x509.h"
 
 #define LINE_BYTES ((size_t)8192)
-/* libcurl ends what takes too long by itself; this much later it is not waited for. */
-#define GRACE_MS 200
+/* libcurl looks a name up on a thread of its own, which nobody can end: when DNS does not
+ * answer, it outlives its trial. So many at once, and such a one is taken for ended after so
+ * long. */
+#define LOOKUPS_MAX    128
+#define LOOKUP_LEFT_MS 60000
 /* An address from which no name is made. Connections go to the server nevertheless. */
 #define NAMELESS "127.0.0.1"
+
+struct trials {
+    pthread_mutex_t lock;
+    int64_t lookups_ms[LOOKUPS_MAX]; /* until when each place is taken, monotonic */
+};
 
 struct running {
     struct trial *trial;
@@ -25,21 +36,72 @@ struct running {
     struct curl_slist *headers, *place;
     bool enough; /* of the answer is there */
     bool ended;
+    bool failed_lookup;
     int64_t limit_ms;
+    int64_t *lookup; /* its place; NULL: nothing is looked up */
 };
 
 err_t
-trials_open(struct error *e)
+trials_open(struct trials **ret, struct error *e)
 {
-    return curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK
-               ? ERR_OK
-               : error_set(e, ERR_INTERNAL, "libcurl does not start");
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+        return error_set(e, ERR_INTERNAL, "libcurl does not start");
+    }
+    *ret = xcalloc(1, sizeof **ret);
+    lock_init(&(*ret)->lock);
+    return ERR_OK;
 }
 
 void
-trials_close(void)
+trials_close(struct trials *all)
 {
+    ASSERT(pthread_mutex_destroy(&all->lock) == 0);
+    free(all);
     curl_global_cleanup();
+}
+
+/* ---- names ---- */
+
+static bool
+is_name(const char *address)
+{
+    struct in6_addr unused;
+
+    return inet_pton(AF_INET, address, &unused) != 1 &&
+           inet_pton(AF_INET6, address, &unused) != 1;
+}
+
+/* False: none is free. */
+static bool
+lookup_begin(struct trials *all, struct running *r)
+{
+    int64_t now_ms = clock_mono_ms(&clock_system);
+
+    lock_take(&all->lock);
+    for (size_t i = 0; i < LOOKUPS_MAX && r->lookup == NULL; i++) {
+        if (all->lookups_ms[i] <= now_ms) {
+            all->lookups_ms[i] = INT64_MAX;
+            r->lookup = &all->lookups_ms[i];
+        }
+    }
+    lock_give(&all->lock);
+    return r->lookup != NULL;
+}
+
+static void
+lookup_end(struct trials *all, struct running *r)
+{
+    curl_off_t took_us = 0;
+    bool goes_on;
+
+    if (r->lookup == NULL) {
+        return;
+    }
+    (void)curl_easy_getinfo(r->curl, CURLINFO_NAMELOOKUP_TIME_T, &took_us);
+    goes_on = took_us == 0 && !r->failed_lookup;
+    lock_take(&all->lock);
+    *r->lookup = goes_on ? clock_mono_ms(&clock_system) + LOOKUP_LEFT_MS : 0;
+    lock_give(&all->lock);
 }
 
 /* ---- what is asked ---- */
@@ -173,23 +235,18 @@ set_http(CURL *c, const struct running *r)
 }
 
 static void
-prepare(struct running *r, struct trial *t, int64_t max_ms)
+prepare(struct running *r, int64_t max_ms)
 {
+    const struct trial *t = r->trial;
     const struct trial_way *way = t->way;
     CLEANUP(buf_fini) struct buf url;
     CURL *c = curl_easy_init();
 
     ASSERT(c != NULL);
-    *r = (struct running){
-        .trial = t,
-        .curl = c,
-        .headers = way->http ? headers_of(way) : NULL,
-        .place = place_of(t),
-        .limit_ms = way->timeout_ms < max_ms ? way->timeout_ms : max_ms,
-    };
-    t->answered = false;
-    t->status = 0;
-    buf_init(&t->body, TRIAL_BODY_BYTES);
+    r->curl = c;
+    r->headers = way->http ? headers_of(way) : NULL;
+    r->place = place_of(t);
+    r->limit_ms = way->timeout_ms < max_ms ? way->timeout_ms : max_ms;
     buf_init(&url, LINE_BYTES);
     buf_printf(
         &url, "%s://%s/", way->tls ? "https" : "http",
@@ -200,7 +257,7 @@ prepare(struct running *r, struct trial *t, int64_t max_ms)
     curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)r->limit_ms);
     curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)r->limit_ms);
     curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(c, CURLOPT_QUICK_EXIT, 1L); /* do not wait for a resolver that hangs */
+    curl_easy_setopt(c, CURLOPT_QUICK_EXIT, 1L); /* do not wait for a lookup that hangs */
     curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(c, CURLOPT_PROXY, "");
     curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
@@ -218,15 +275,11 @@ prepare(struct running *r, struct trial *t, int64_t max_ms)
 
 /* ---- what came ---- */
 
+/* What is left of the time has odd milliseconds: two digits are enough. */
 static void
 tell_time(struct trial *t, int64_t limit_ms)
 {
-    if (limit_ms % 1000 == 0) {
-        (void)snprintf(
-            t->why, sizeof t->why, "no answer within %lld s", (long long)limit_ms / 1000);
-    } else {
-        (void)snprintf(t->why, sizeof t->why, "no answer within %lld ms", (long long)limit_ms);
-    }
+    (void)snprintf(t->why, sizeof t->why, "no answer within %.2g s", (double)limit_ms / 1000);
 }
 
 static void
@@ -283,6 +336,7 @@ end(struct running *r, CURLcode code)
     struct trial *t = r->trial;
 
     r->ended = true;
+    r->failed_lookup = code == CURLE_COULDNT_RESOLVE_HOST;
     (void)curl_easy_getinfo(r->curl, CURLINFO_RESPONSE_CODE, &t->status);
     /* A connection that closes before the body's announced end has shown its body, too. */
     t->answered = code == CURLE_OK || r->enough ||
@@ -316,7 +370,7 @@ take_ended(CURLM *multi)
 static void
 run(CURLM *multi, int64_t max_ms)
 {
-    int64_t end_ms = clock_mono_ms(&clock_system) + max_ms + GRACE_MS;
+    int64_t end_ms = clock_mono_ms(&clock_system) + max_ms;
     int running = 0;
 
     while (curl_multi_perform(multi, &running) == CURLM_OK) {
@@ -331,28 +385,54 @@ run(CURLM *multi, int64_t max_ms)
     take_ended(multi);
 }
 
+/* False: it is not tried. */
+static bool
+begin(struct trials *all, struct running *r, struct trial *t, int64_t max_ms)
+{
+    *r = (struct running){.trial = t};
+    t->answered = false;
+    t->status = 0;
+    buf_init(&t->body, TRIAL_BODY_BYTES);
+    t->untried = is_name(t->address) && !lookup_begin(all, r);
+    if (t->untried) {
+        (void)snprintf(t->why, sizeof t->why, "too many names are being looked up");
+        return false;
+    }
+    prepare(r, max_ms);
+    return true;
+}
+
+static void
+finish(struct trials *all, struct running *r, CURLM *multi)
+{
+    if (r->curl == NULL) {
+        return;
+    }
+    if (!r->ended) {
+        tell_time(r->trial, r->limit_ms);
+    }
+    lookup_end(all, r);
+    (void)curl_multi_remove_handle(multi, r->curl);
+    curl_easy_cleanup(r->curl);
+    curl_slist_free_all(r->headers);
+    curl_slist_free_all(r->place);
+}
+
 void
-trials_run(struct trial *trials, size_t count, int64_t max_ms)
+trials_run(struct trials *all, struct trial *trials, size_t count, int64_t max_ms)
 {
     struct running *list = xcalloc(count + 1, sizeof *list);
     CURLM *multi = curl_multi_init();
 
     ASSERT(multi != NULL);
     for (size_t i = 0; i < count; i++) {
-        prepare(&list[i], &trials[i], max_ms);
-        ASSERT(curl_multi_add_handle(multi, list[i].curl) == CURLM_OK);
+        if (begin(all, &list[i], &trials[i], max_ms)) {
+            ASSERT(curl_multi_add_handle(multi, list[i].curl) == CURLM_OK);
+        }
     }
     run(multi, max_ms);
     for (size_t i = 0; i < count; i++) {
-        struct running *r = &list[i];
-
-        if (!r->ended) {
-            tell_time(r->trial, r->limit_ms);
-        }
-        (void)curl_multi_remove_handle(multi, r->curl);
-        curl_easy_cleanup(r->curl);
-        curl_slist_free_all(r->headers);
-        curl_slist_free_all(r->place);
+        finish(all, &list[i], multi);
     }
     (void)curl_multi_cleanup(multi);
     free(list);

@@ -36,19 +36,23 @@ struct trial {
     int64_t port;
     const struct trial_way *way;
 
+    /* The result. */
+    bool untried;  /* not asked, since too many names are being looked up; why says so */
     bool answered; /* connected, and with http there is a status; else why says why not */
     long status;
     struct buf body; /* at most TRIAL_BODY_BYTES */
     char why[TRIAL_WHY_BYTES];
 };
 
-/* Once for the program, before any thread tries something; ERR_INTERNAL. */
-MUST_USE err_t trials_open(struct error *e);
-void trials_close(void);
+/* What trials have in common. One for the program, before any thread tries something;
+ * ERR_INTERNAL. */
+struct trials;
+MUST_USE err_t trials_open(struct trials **ret, struct error *e);
+void trials_close(struct trials *all);
 
 /* Tries all at the same time and returns when the last has its answer, at the latest max_ms
  * after the call. What to ask stands in each trial; its result is filled in, the caller frees
  * the body. */
-void trials_run(struct trial *trials, size_t count, int64_t max_ms);
+void trials_run(struct trials *all, struct trial *trials, size_t count, int64_t max_ms);
 
 #endif

@@ -4,6 +4,7 @@
 import contextlib
 import http.client
 import os
+import select
 import socket
 import unittest
 
@@ -139,6 +140,34 @@ class Refused(Case):
             worker, (self.node.pid_of("haproxy"), pid_line(self.node.admin_socket("show info"))))
         status = self.api.get("/api/v1/status")
         self.assertEqual(status["running"]["commit"], status["head"]["id"])
+
+
+class AnyHost(Case):
+    """A service for whatever host, whose server takes connections and never answers."""
+
+    def test_the_node_asks_its_listeners_and_never_a_server(self):
+        with socket.create_server(("127.0.0.1", 0)) as mute, \
+                socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as log:
+            log.bind(("127.0.0.1", 0))
+            log.setblocking(False)
+            self.api.patch("/api/v1/haproxy", log_target="127.0.0.1:%d" % log.getsockname()[1])
+            self.api.create("servers", name="mute", address="127.0.0.1",
+                            port=mute.getsockname()[1])
+            self.api.create("pools", name="any", members=[{"server": "mute"}])
+            self.api.create("listeners", name="any", port=8080)
+            self.api.create("services", name="any", listeners=["any"], pool="any")
+            for maxconn in (3001, 3002):
+                task = self.api.apply()
+                self.assertEqual(task["state"], "ok", task)
+                self.api.patch("/api/v1/haproxy", maxconn=maxconn)
+            mute.settimeout(0)
+            self.assertRaises(BlockingIOError, mute.accept)
+            self.assertTrue(self.serves())
+            lines = []
+            while not any("app.test" in line for line in lines):
+                self.assertTrue(select.select([log], [], [], 10)[0], lines)
+                lines.append(log.recv(65536).decode())
+            self.assertFalse([line for line in lines if "lockstep.invalid" in line], lines)
 
 
 class Steady(Case):

@@ -6,7 +6,7 @@ import base64
 import concurrent.futures
 import contextlib
 import os
-import pty
+import re
 import socket
 import ssl
 import subprocess
@@ -18,10 +18,12 @@ import unittest
 import node
 from authority import Authority, tls_context
 from backend import Backend, Talk
+from terminal import on_terminal
 
 FAST = {"interval_ms": 100, "timeout_ms": 1000, "rise": 1, "fall": 1}
 DEADLINE_S = 4
 WEB = {"type": "http", "path": "/healthz"}
+WITHIN_1_S = r"^no answer within (1|0\.\d+) s$"  # counted from the request on
 
 
 def closed_port():
@@ -31,16 +33,32 @@ def closed_port():
 
 
 class Silent:
-    """Accepts connections and says nothing until it is closed."""
+    """Accepts connections and says nothing until it is let go or closed."""
 
     def __init__(self):
         self.end = threading.Event()
-        self.server = Talk(lambda _sock: self.end.wait(30))
+        self.asked = threading.Semaphore(0)  # released once for each connection
+        self.server = Talk(self.hold)
         self.target = "127.0.0.1:%d" % self.server.port
+
+    def hold(self, _sock):
+        self.asked.release()
+        self.end.wait(60)
 
     def close(self):
         self.end.set()
         self.server.close()
+
+
+@contextlib.contextmanager
+def silent_dns():
+    """The name servers of this machine are there, but they never answer."""
+    with open("/etc/resolv.conf", encoding="utf-8") as file:
+        for address in re.findall(r"(?m)^nameserver\s+([\d.]+)", file.read()):
+            subprocess.run(["ip", "address", "replace", address, "dev", "lo"], check=False)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("0.0.0.0", 53))
+        yield
 
 
 class Case(unittest.TestCase):
@@ -64,6 +82,18 @@ class Case(unittest.TestCase):
         cls.api.create("servers", name=name, address="127.0.0.1", port=port)
         cls.api.create("monitors", name=name, **monitor)
         cls.api.create("pools", name=name, monitor=name, members=[{"server": name}], **fields)
+
+    @classmethod
+    def many(cls, name, count, monitor, address="127.0.0.1"):
+        """A pool of many servers."""
+        ops = [("server", {"name": "%s%d" % (name, i), "port": i + 1,
+                           "address": address % i if "%d" in address else address})
+               for i in range(count)]
+        ops.append(("monitor", dict(monitor, name=name)))
+        ops.append(("pool", {"name": name, "monitor": name,
+                             "members": [{"server": "%s%d" % (name, i)} for i in range(count)]}))
+        cls.api.expect(200, "POST", "/api/v1/changes", {"ops": [
+            {"op": "create", "kind": kind, "body": body} for kind, body in ops]})
 
     def check(self, name):
         return self.api.expect(200, "POST", "/api/v1/pools/%s/check" % name)
@@ -127,14 +157,15 @@ class Publish(Case):
         trial = self.trial(self.one.target, "127.0.0.1:%d" % closed_port(), self.silent.target)
         self.assertLess(time.monotonic() - begin, DEADLINE_S)
         self.assertEqual((trial["would_pass"], trial["of"]), (1, 3))
-        self.assertEqual([s["detail"] for s in trial["servers"]],
-                         ["HTTP 200", "connection refused", "no answer within 1 s"])
+        self.assertEqual([s["detail"] for s in trial["servers"]][:2],
+                         ["HTTP 200", "connection refused"])
+        self.assertRegex(trial["servers"][2]["detail"], WITHIN_1_S)
 
     def test_names_are_looked_up_and_unknown_ones_fail(self):
         trial = self.trial("localhost:%d" % self.one.port, "none.invalid:80")
         self.assertEqual([s["result"] for s in trial["servers"]], ["pass", "fail"])
-        self.assertIn(trial["servers"][1]["detail"],
-                      ("its name is not in DNS", "no answer within 1 s"))
+        self.assertRegex(trial["servers"][1]["detail"],
+                         "its name is not in DNS|" + WITHIN_1_S)
 
     def test_what_cannot_be_published_is_not_tried(self):
         self.api.expect(422, "POST", "/api/v1/publish?plan=1", {"url": "x", "to": ["y"]})
@@ -142,26 +173,81 @@ class Publish(Case):
                         {"url": "http://app.test", "to": [self.one.target]})
         self.trial(self.one.target)
 
-    def test_too_many_at_once_are_refused_and_hold_up_nobody(self):
+    def test_who_waits_for_others_is_not_answered_later_for_that(self):
+        begin = time.monotonic()
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            tries = [pool.submit(self.trial, self.silent.target) for _ in range(8)]
+        self.assertLess(time.monotonic() - begin, 3)  # two at a time: one after the other is 4
+        for trial in [t.result() for t in tries]:
+            self.assertRegex(trial["servers"][0]["detail"],
+                             "no answer within |too many checks are being tried")
+
+
+class Held(Case):
+    """What happens while servers do not answer, for as long as the test wants."""
+    TUNABLES = {"try_ms": 60000}
+    PLACES, AT_ONCE = 8, 2
+
+    def setUp(self):
+        self.held = Silent()
+        self.addCleanup(self.held.close)
+        self.addCleanup(self.api.call, "DELETE", "/api/v1/draft")
+        self.pool("held", self.held.server.port, {**WEB, "timeout_ms": 60000})
+        self.pool("redis", self.one.port, {"type": "redis"})
+
+    def hold(self, pool, count):
+        tries = [pool.submit(self.api.call, "POST", "/api/v1/pools/held/check")
+                 for _ in range(count)]
+        for _ in range(min(count, self.AT_ONCE)):
+            self.assertTrue(self.held.asked.acquire(timeout=30))
+        return tries
+
+    def publish(self):
+        return self.api.expect(200, "POST", "/api/v1/publish", {
+            "url": "http://app.test", "to": [self.one.target]})["checks"][0]
+
+    def test_too_many_at_once_are_refused_but_no_publish_is(self):
         with concurrent.futures.ThreadPoolExecutor(16) as pool:
-            tries = [pool.submit(self.api.call, "POST", "/api/v1/publish?plan=1", {
-                "url": "http://app.test", "to": [self.silent.target], "check": "http:/"})
-                for _ in range(12)]
-            refused = [t for t in concurrent.futures.as_completed(tries)
-                       if t.result().status == 503]
-            first = next(iter(refused))
-            self.assertEqual(first.result().headers["Retry-After"], "1")
-            self.assertGreaterEqual(len(refused), 4)
-        self.assertEqual(self.trial(self.one.target)["would_pass"], 1)
+            tries = self.hold(pool, self.PLACES + 4)
+            try:
+                done = concurrent.futures.as_completed(tries, 30)
+                refused = [next(done) for _ in range(4)]
+                for reply in [t.result() for t in refused]:
+                    self.assertEqual((reply.status, reply.headers["Retry-After"]), (503, "1"))
+                    self.assertIn("try again", reply.json["detail"])
+                trial = self.publish()
+                self.assertEqual((trial["of"], trial["servers"][0]["result"]), (0, "not_tried"))
+                self.assertEqual(trial["servers"][0]["detail"], "too many checks are being tried")
+                self.assertGreater(self.api.get("/api/v1/draft")["count"], 0)
+                self.assertEqual(self.check("redis")["of"], 0)  # needs no place
+            finally:
+                self.held.end.set()
+        self.assertEqual([t.result().status for t in tries if t not in refused],
+                         [200] * self.PLACES)
+        self.assertEqual(self.publish()["would_pass"], 1)
+
+    def test_lookups_that_hang_are_not_heaped_up(self):
+        self.many("name", 64, {"type": "tcp", "timeout_ms": 500}, "name%d.test")
+        with silent_dns():
+            for _ in range(2):
+                trial = self.check("name")
+                self.assertEqual(trial["of"], 64)
+                self.assertEqual({s["detail"] for s in trial["servers"]},
+                                 {"no answer within 0.5 s"})
+            trial = self.check("name")
+        self.assertEqual(trial["of"], 0)
+        self.assertEqual({(s["result"], s["detail"]) for s in trial["servers"]},
+                         {("not_tried", "too many names are being looked up")})
+        self.assertEqual(self.publish()["would_pass"], 1)  # an address needs no lookup
 
     def test_the_engine_answers_while_servers_are_silent(self):
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
-            tries = [pool.submit(self.publish, self.silent.target) for _ in range(3)]
-            begin = time.monotonic()
-            self.api.create("servers", name="meanwhile", address="127.0.0.1", port=1)
-            self.assertLess(time.monotonic() - begin, 1)
-            self.assertFalse(all(t.done() for t in tries))
-        self.api.call("DELETE", "/api/v1/draft")
+            tries = self.hold(pool, self.AT_ONCE)
+            try:
+                self.api.create("servers", name="meanwhile", address="127.0.0.1", port=1)
+                self.assertFalse(any(t.done() for t in tries))
+            finally:
+                self.held.end.set()
 
 
 class Kinds(Case):
@@ -200,21 +286,25 @@ class Kinds(Case):
                 "noregex": ("fail", "HTTP 200, but the body does not hold what is expected"),
                 "status": ("fail", "HTTP 200 (expected 204,300-399)"),
                 "head": ("pass", "HTTP 200"), "options": ("pass", "HTTP 200"),
-                "silent": ("fail", "no answer within 300 ms"),
+                "silent": ("fail", "no answer within 0.3 s"),
                 "tcp": ("pass", "connected"), "closed": ("fail", "connection refused")}.items():
             with self.subTest(name):
                 self.assertEqual(self.only(name), expected)
 
     def test_no_check_is_waited_for_longer_than_three_seconds(self):
         begin = time.monotonic()
-        self.assertEqual(self.only("patient"), ("fail", "no answer within 3 s"))
+        result, detail = self.only("patient")
+        self.assertEqual(result, "fail")
+        self.assertRegex(detail, r"^no answer within (3|2\.\d) s$")
         self.assertLess(time.monotonic() - begin, DEADLINE_S)
 
     def test_a_redirect_is_an_answer_and_the_request_has_nothing_of_libcurl(self):
         self.asked.clear()
         self.assertEqual(self.only("moved"), ("pass", "HTTP 302"))
-        self.assertEqual(self.asked, [b"GET /a?b=1 HTTP/1.1\r\nHost: moved.test\r\n"
-                                      b"Connection: close\r\n\r\n"])
+        request = b"GET /a?b=1 HTTP/1.1\r\nHost: moved.test\r\nConnection: close\r\n\r\n"
+        self.assertIn(request, self.asked)
+        # HAProxy may check it by now, too, with names in small letters.
+        self.assertEqual({r.lower() for r in self.asked}, {request.lower()})
 
     def test_other_types_say_that_they_are_not_tried(self):
         trial = self.check("redis")
@@ -229,15 +319,7 @@ class Kinds(Case):
         self.api.expect(404, "POST", "/api/v1/pools/none/check")
 
     def test_of_many_servers_the_first_64_are_tried(self):
-        ops = [{"op": "create", "kind": "server", "body": {
-            "name": "many%d" % i, "address": "127.0.0.1", "port": i + 1}}
-            for i in range(70)]
-        ops.append({"op": "create", "kind": "monitor", "body": {
-            "name": "many", "port": self.one.port}})
-        ops.append({"op": "create", "kind": "pool", "body": {
-            "name": "many", "monitor": "many",
-            "members": [{"server": "many%d" % i} for i in range(70)]}})
-        self.api.expect(200, "POST", "/api/v1/changes", {"ops": ops})
+        self.many("many", 70, {"port": self.one.port})
         trial = self.check("many")
         self.assertEqual((trial["would_pass"], trial["of"], len(trial["servers"])), (64, 64, 70))
         self.assertEqual(trial["servers"][69]["detail"], "only 64 servers are tried")
@@ -310,8 +392,9 @@ class Encrypted(Case):
     def test_haproxy_finds_the_same(self):
         for name in self.tried:
             with self.subTest(name):
-                found = node.wait_for(lambda n=name: self.running(n), name + " is checked", 10)
-                self.assertEqual(self.only(name)[0], found)
+                # A busy machine may miss the time for one of HAProxy's checks.
+                node.wait_for(lambda n=name: self.running(n) == self.only(n)[0],
+                              "both find the same of " + name, 10)
         self.assertIn("asked.test", self.context.asked)
         results = {self.only(name)[0] for name in self.tried}
         self.assertEqual(results, {"pass", "fail"})
@@ -348,18 +431,7 @@ class Cli(Case):
                               stdin=subprocess.DEVNULL)
 
     def on_terminal(self, answer, *more):
-        """(exit status, output); answer: what is typed when the question comes."""
-        pid, terminal = pty.fork()
-        if pid == 0:
-            os.execv(self.program, self.arguments(*more))
-        out, typed = b"", False
-        with contextlib.suppress(OSError), os.fdopen(terminal, "r+b", 0) as file:
-            while piece := file.read(65536):
-                out += piece
-                if b"[y/N]" in out and not typed:
-                    file.write(answer)
-                    typed = True
-        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), out.decode(), typed
+        return on_terminal(self.arguments(*more), answer=answer)
 
     def draft(self):
         return self.api.get("/api/v1/draft")["count"]
@@ -400,7 +472,14 @@ class Cli(Case):
         done = self.run_cli(*self.arguments("--plan"))
         self.assertIn("check: 1 of 2 servers would pass", done.stdout)
         self.assertEqual(self.draft(), 0)
-        self.assertEqual(self.run_cli(*self.arguments("--plan", "--yes")).returncode, 2)
+
+    def test_it_can_be_left_out(self):
+        status, out, asked = self.on_terminal(b"", "--no-try")
+        self.assertEqual((status, asked), (0, False), out)
+        self.assertNotIn("check: ", out)
+        self.assertNotIn("check: ", self.run_cli(*self.arguments("--plan", "--no-try")).stdout)
+        for other in ("--plan", "--no-try"):
+            self.assertEqual(self.run_cli(*self.arguments(other, "--yes")).returncode, 2)
 
     def test_a_pool_can_be_tried_alone(self):
         self.assertEqual(self.run_cli(*self.arguments()).returncode, 0)
@@ -412,6 +491,13 @@ class Cli(Case):
         done = self.run_cli(*command)
         self.assertEqual((done.returncode, done.stdout),
                          (0, "check: 2 of 2 servers would pass\n"))
+
+    def test_servers_that_were_not_tried_did_not_fail(self):
+        self.many("many", 70, {"port": self.one.port})
+        done = self.run_cli(self.program, "--config", self.config, "try", "many")
+        self.assertEqual((done.returncode, done.stdout), (
+            0, "check: 64 of 64 servers would pass\n"
+            "  6 servers were not tried: only 64 servers are tried\n"))
 
 
 def pin():

@@ -1,20 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """The command line against a real node, from setup to restore and verify."""
-import contextlib
-import fcntl
 import http.server
 import json
 import os
-import pty
-import struct
 import subprocess
-import termios
 import threading
 import unittest
 
 import node
 from backend import Backend
+from terminal import on_terminal
 
 
 class Cli(unittest.TestCase):
@@ -39,17 +35,8 @@ class Cli(unittest.TestCase):
         return json.loads(self.run_cli("--json", *arguments))
 
     def on_terminal(self, width, *arguments):
-        pid, terminal = pty.fork()
-        if pid == 0:
-            fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
-            program = os.path.join(node.BUILD, "lockstep")
-            os.execv(program, [program, "--config", self.config, *arguments])
-        out = b""
-        with contextlib.suppress(OSError), os.fdopen(terminal, "rb", 0) as file:
-            while piece := file.read(65536):
-                out += piece
-        os.waitpid(pid, 0)
-        return out.decode()
+        program = os.path.join(node.BUILD, "lockstep")
+        return on_terminal([program, "--config", self.config, *arguments], width)[1]
 
     def test_1_setup_prints_a_password_and_keeps_a_key(self):
         password = self.run_cli("setup", "--state-dir", self.node.state, "--url",
@@ -70,7 +57,7 @@ class Cli(unittest.TestCase):
         self.assertIn("+backend app.test", diff)
         self.assertIn("can be applied", self.run_cli("check"))
         out = self.run_cli("apply", "--note", "first")
-        self.assertIn("Confirm it serves", out)
+        self.assertIn("See that it answers", out)
         self.node.wait_ready()
         status = self.run_cli("status")
         self.assertRegex(status, r"(?m)^stored +revision 3@[0-9a-f]{8}")

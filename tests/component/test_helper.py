@@ -149,6 +149,32 @@ class Stage(Case):
                          r"parsing \[.*/generation/1/haproxy.cfg:\d+\] : 'timeout' supports")
         self.assertEqual(node.helper(verb="install", generation=1)["code"], "conflict")
 
+    def test_other_weights_are_not_checked_again(self):
+        node = self.node()
+
+        def stage(number, weight, rest=""):
+            node.write_stage(number, {"haproxy.cfg": node.config(digest="%016x" % number) + (
+                "backend b\n    server s 127.0.0.1:9 weight %s%s\n" % (weight, rest))})
+            answer = node.helper(verb="stage", generation=number)
+            return answer["exit_status"], answer["only_weights"]
+
+        self.assertEqual(stage(1, 1), (0, False))
+        self.assertTrue(node.helper(verb="install", generation=1)["ok"])
+        self.assertTrue(node.helper(verb="reload")["loaded"])
+        self.assertEqual(stage(2, 257), (1, False))
+        self.assertEqual(stage(3, 2, " wait 5"), (1, False))
+        for number, weight in ((4, 256), (5, 0)):
+            self.assertEqual(stage(number, weight), (0, True))
+            self.assertTrue(node.helper(verb="install", generation=number)["ok"])
+            self.assertTrue(node.helper(verb="reload")["loaded"])
+        self.assertTrue(node.helper(verb="restart")["loaded"])
+        self.assertEqual(node.get(), "one")
+        # The warning about a name is repeated.
+        named = "\n    server t nowhere.invalid:9 init-addr libc,none"
+        for number in (6, 7):
+            self.assertEqual(stage(number, number, named), (0, False))
+            self.assertTrue(node.helper(verb="install", generation=number)["ok"])
+
     def test_generations_that_haproxy_refuses_do_not_pile_up(self):
         node = self.node()
         node.serve(1)

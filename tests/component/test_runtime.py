@@ -189,6 +189,35 @@ class Changes(Case):
                                                       {"server": "s1"}])
         self.by_reload()
 
+    def weigh(self, weight):
+        """The step "check" of an apply of one weight."""
+        self.api.patch("/api/v1/pools/both", members=[
+            {"server": "s0", "weight": weight}, {"server": "s1"}])
+        task = self.by_socket()
+        return str([step for step in task["steps"] if step["name"] == "check"])
+
+    def test_weights_alone_are_not_checked_again(self):
+        said = "only weights differ from what the checker accepted"
+        self.by_reload()
+        self.assertIn(said, self.weigh(31))
+        self.assertIn(said, self.weigh(32))
+        self.agrees()
+        # Anything else is checked, on top of files that were not.
+        task = self.by_reload()
+        self.assertNotIn(said, str(task))
+        self.assertIn("0 warnings", str(task))
+        self.agrees()
+        self.api.patch("/api/v1/servers/s1", maxconn=77)
+        self.assertNotIn(said, self.weigh(33))
+        self.assertIn(said, self.weigh(34))
+        # HAProxy starts with such files.
+        answer = call(os.path.join(self.node.run_dir, "helper.sock"), {"verb": "restart"})
+        self.assertTrue(answer["loaded"], answer)
+        self.agrees()
+        self.node.wait(lambda: self.api.get("/api/v1/status")["serving"], "it serves")
+        self.settled()
+        self.assertIn(" 34 ", self.node.admin_socket("show servers state both"))
+
     def test_an_address_and_a_port(self):
         self.assertEqual(self.get("app.test"), "one")
         self.api.patch("/api/v1/servers/t0", port=self.backends[1].port)

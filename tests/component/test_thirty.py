@@ -168,7 +168,7 @@ class Thirty(unittest.TestCase):
     def test_2_every_service_answers_from_its_servers(self):
         self.assertEqual(len(self.services), 30)
         self.assertIn("lockstep apply", self.cli("import", EXAMPLE))
-        self.assertIn("Confirm it serves", self.cli("apply", "--note", "thirty services"))
+        self.assertIn("See that it answers", self.cli("apply", "--note", "thirty services"))
         node.wait_for(self.checked, "every server is checked", 30)
         for service in self.services:
             with self.subTest(service=service.name):

@@ -18,6 +18,8 @@ BACK = ("back", "back_load", "back_verify")
 # Where a change by the admin socket is half made, and where it is made and not yet said.
 SOCKET = ("apply_load_before", "apply_runtime_change", "apply_runtime_end", "apply_load_after",
           "apply_verify_after", "apply_commit_after")
+UNCHECKED = ("apply_check_before", "apply_check_after", "apply_activate_after",
+             "apply_runtime_end", "apply_commit_after")
 
 
 def machine_states():
@@ -121,6 +123,29 @@ class Crash(unittest.TestCase):
                 weight = " %d " % members[0]["weight"]
                 self.assertEqual(weight in self.node.admin_socket("show servers state " + pool),
                                  committed, place)
+
+    def test_of_a_weight_that_is_not_checked(self):
+        """What was published without the checker is as good as what it accepted."""
+        pool = self.api.get("/api/v1/services/app.test")["pool"]
+        members = self.api.get("/api/v1/pools/" + pool)["members"]
+        for weight, place in enumerate(UNCHECKED, 50):
+            with self.subTest(place=place):
+                self.api.call("DELETE", "/api/v1/draft")
+                members[0]["weight"] = weight
+                self.api.patch("/api/v1/pools/" + pool, members=members)
+                head = self.api.get("/api/v1/status")["head"]["rev"]
+                self.apply_and_die(place)
+                committed = self.agree(place)["head"]["rev"] == head + 1
+                self.assertEqual(committed, place == "apply_commit_after")
+                self.assertEqual(
+                    " %d " % weight in self.node.admin_socket("show servers state " + pool),
+                    committed, place)
+                task = self.api.apply()
+                self.assertEqual(task["state"], "ok", task)
+                self.agree(place)
+                members[0]["weight"] = weight + 100
+                self.api.patch("/api/v1/pools/" + pool, members=members)
+                self.assertIn("only weights", str(self.api.apply()))
 
     def test_around_the_transaction_itself(self):
         for place, committed in (("store_before_commit", False), ("store_after_commit", True)):

@@ -35,6 +35,7 @@ ALLOW = {
     ("tests/*", "pthread_create"): "a test of thread safety needs threads",
     ("tests/unit/test_proc.c", "sigaction"): "makes a signal ignored, which a child must not "
                                              "inherit",
+    ("tests/support/*_lab.h", "void *"): "cmocka hands its state over as void **",
     ("tests/*", "static"): "fakes and fixtures of one test program",
     ("tests/lab/*", "time.sleep"): "the one place that polls a condition with a deadline",
     ("tests/bench/*", "time.sleep"): "what is measured happens meanwhile",

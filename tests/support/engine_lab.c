@@ -136,6 +136,23 @@ engine_lab_delete(struct engine_lab *l)
     free(l);
 }
 
+int
+engine_lab_setup(void **state)
+{
+    struct engine_lab *l = engine_lab_new();
+
+    engine_lab_start(l);
+    *state = l;
+    return 0;
+}
+
+int
+engine_lab_teardown(void **state)
+{
+    engine_lab_delete(*state);
+    return 0;
+}
+
 /* ---- waiting ---- */
 
 struct waiting {

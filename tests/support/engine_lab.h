@@ -27,7 +27,8 @@ struct engine_lab {
     _Atomic int64_t mono_stands_ms; /* not 0: the monotonic clock stands there */
     struct clock clock;             /* the system's, with wall_shift_ms added to Unix time */
     _Atomic int64_t wall_shift_ms;
-    int64_t seen_until_ms; /* for a test's condition */
+    int64_t seen_until_ms;       /* for a test's condition */
+    struct engine_status status; /* the same */
     struct engine_config config;
     struct engine *en;
     struct arena *arena;
@@ -50,6 +51,11 @@ void engine_lab_fini(struct engine_lab *l); /* closes, too */
 struct engine_lab *engine_lab_new(void);
 struct engine_lab *engine_lab_new_in(const char *folder);
 void engine_lab_delete(struct engine_lab *l);
+/* A test of cmocka whose *state is such a lab, started. */
+int engine_lab_setup(void **state);
+int engine_lab_teardown(void **state);
+#define ENGINE_LAB_TEST(test)                                                                  \
+    cmocka_unit_test_setup_teardown(test, engine_lab_setup, engine_lab_teardown)
 
 /* Waits until fn(l) is true; asked after each event, and now and then. */
 typedef bool (*engine_lab_fn)(struct engine_lab *l);

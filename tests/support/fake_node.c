@@ -72,13 +72,10 @@ static void
 receive(int fd, const char *end, struct buf *out)
 {
     char chunk[4096];
-    ssize_t n = 1;
+    ssize_t n;
 
-    while (n > 0 && strstr(buf_str(out), end) == NULL) {
-        n = recv(fd, chunk, sizeof chunk, 0);
-        if (n > 0) {
-            buf_put(out, chunk, (size_t)n);
-        }
+    while (strstr(buf_str(out), end) == NULL && (n = recv(fd, chunk, sizeof chunk, 0)) > 0) {
+        buf_put(out, chunk, (size_t)n);
     }
 }
 
@@ -258,9 +255,10 @@ stage(struct fake_node *f, int64_t number)
     }
     f->held = false;
     return json_pack(
-        "{s:b, s:i, s:s}", "ok", 1, "exit_status", refused ? 1 : 0, "output",
+        "{s:b, s:i, s:s, s:b}", "ok", 1, "exit_status", refused ? 1 : 0, "output",
         refused ? "[ALERT]    (7) : config : parsing [haproxy.cfg:1] : this line is refused.\n"
-                : "");
+                : "",
+        "only_weights", 0);
 }
 
 static json_t *
@@ -334,6 +332,9 @@ reload(struct fake_node *f, const json_t *request)
     f->facts.renames[0] = '\0';
     note_renames(f, "backend", json_object_get(request, "backends"));
     note_renames(f, "server", json_object_get(request, "servers"));
+    if (!json_is_true(json_object_get(request, "states"))) {
+        (void)snprintf(f->facts.renames, sizeof f->facts.renames, "no states");
+    }
     if (loaded) {
         memcpy(f->facts.running, f->digests[f->facts.current], sizeof f->facts.running);
         f->down = false;

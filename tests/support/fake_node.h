@@ -36,7 +36,8 @@ struct fake_facts {
     int stages, bind_tests, installs, reloads, settles;
     int changes; /* by the admin socket, without those of the digest */
     int pid;
-    char renames[FAKE_RENAMES_BYTES]; /* of the last reload: "backend a=b server c=d " */
+    char renames[FAKE_RENAMES_BYTES]; /* of the last reload: "backend a=b server c=d ", or "no
+                                         states" */
 };
 
 struct fake_node {

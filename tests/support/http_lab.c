@@ -127,6 +127,20 @@ http_lab_delete(struct http_lab *l)
     free(l);
 }
 
+int
+http_lab_setup(void **state)
+{
+    *state = http_lab_new(NULL);
+    return 0;
+}
+
+int
+http_lab_teardown(void **state)
+{
+    http_lab_delete(*state);
+    return 0;
+}
+
 /* ---- bytes ---- */
 
 int

@@ -34,6 +34,9 @@ struct http_lab {
 struct http_lab *http_lab_new(void (*tune)(struct tunables *t));
 struct http_lab *http_lab_new_in(const char *folder, void (*tune)(struct tunables *t));
 void http_lab_delete(struct http_lab *l);
+/* For cmocka: *state is such a lab. */
+int http_lab_setup(void **state);
+int http_lab_teardown(void **state);
 void http_lab_close_server(struct http_lab *l);
 
 /* A connection of one's own. */

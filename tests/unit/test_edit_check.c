@@ -11,7 +11,7 @@
 #include "tests/support/pair.h"
 
 #define NOW_S      ((int64_t)1800000000)
-#define NAME_BYTES 16
+#define NAME_BYTES 32
 
 static json_t *
 empty_pools(int count)

@@ -19,23 +19,6 @@
 
 /* ---- short forms ---- */
 
-static int
-lab_open(void **state)
-{
-    struct engine_lab *l = engine_lab_new();
-
-    engine_lab_start(l);
-    *state = l;
-    return 0;
-}
-
-static int
-lab_close(void **state)
-{
-    engine_lab_delete(*state);
-    return 0;
-}
-
 static void
 token_path(const struct engine_lab *l, char out[512])
 {
@@ -531,27 +514,25 @@ a_bound_key_reaches_what_is_in_its_pools_alone(void **state)
 int
 main(void)
 {
-#define WITH(test) cmocka_unit_test_setup_teardown(test, lab_open, lab_close)
     static const struct CMUnitTest tests[] = {
-        WITH(a_fresh_node_waits_with_a_token),
-        WITH(the_token_is_kept_over_a_restart),
-        WITH(setup_makes_the_first_administrator_and_no_second),
-        WITH(white_space_around_the_token_does_not_matter),
-        WITH(of_setups_at_once_one_wins),
-        WITH(the_right_password_opens_a_session),
-        WITH(a_session_outlives_a_restart_and_ends_by_logout),
-        WITH(the_last_use_is_stored_now_and_then),
-        WITH(sessions_end_when_the_password_changes),
-        WITH(sessions_end_with_the_name_and_with_the_administrator),
-        WITH(the_last_administrator_stays),
-        WITH(bad_tries_slow_down_one_client_only),
-        WITH(an_unknown_name_is_refused_like_a_wrong_password),
-        WITH(a_key_opens_under_its_name_until_it_is_deleted),
-        WITH(a_key_that_cannot_be_made_is_not_shown),
-        WITH(a_key_without_a_hash_opens_nothing),
-        WITH(a_bound_key_reaches_what_is_in_its_pools_alone),
+        ENGINE_LAB_TEST(a_fresh_node_waits_with_a_token),
+        ENGINE_LAB_TEST(the_token_is_kept_over_a_restart),
+        ENGINE_LAB_TEST(setup_makes_the_first_administrator_and_no_second),
+        ENGINE_LAB_TEST(white_space_around_the_token_does_not_matter),
+        ENGINE_LAB_TEST(of_setups_at_once_one_wins),
+        ENGINE_LAB_TEST(the_right_password_opens_a_session),
+        ENGINE_LAB_TEST(a_session_outlives_a_restart_and_ends_by_logout),
+        ENGINE_LAB_TEST(the_last_use_is_stored_now_and_then),
+        ENGINE_LAB_TEST(sessions_end_when_the_password_changes),
+        ENGINE_LAB_TEST(sessions_end_with_the_name_and_with_the_administrator),
+        ENGINE_LAB_TEST(the_last_administrator_stays),
+        ENGINE_LAB_TEST(bad_tries_slow_down_one_client_only),
+        ENGINE_LAB_TEST(an_unknown_name_is_refused_like_a_wrong_password),
+        ENGINE_LAB_TEST(a_key_opens_under_its_name_until_it_is_deleted),
+        ENGINE_LAB_TEST(a_key_that_cannot_be_made_is_not_shown),
+        ENGINE_LAB_TEST(a_key_without_a_hash_opens_nothing),
+        ENGINE_LAB_TEST(a_bound_key_reaches_what_is_in_its_pools_alone),
     };
-#undef WITH
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

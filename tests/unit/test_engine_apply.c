@@ -11,23 +11,6 @@
 #include "base/file.h"
 #include "tests/support/engine_lab.h"
 
-static int
-lab_open(void **state)
-{
-    struct engine_lab *l = engine_lab_new();
-
-    engine_lab_start(l);
-    *state = l;
-    return 0;
-}
-
-static int
-lab_close(void **state)
-{
-    engine_lab_delete(*state);
-    return 0;
-}
-
 static const char *
 text_of(const json_t *v, const char *key)
 {
@@ -435,27 +418,25 @@ verify_does_not_need_the_thread_that_commits(void **state)
 int
 main(void)
 {
-#define WITH(test) cmocka_unit_test_setup_teardown(test, lab_open, lab_close)
     static const struct CMUnitTest tests[] = {
-        WITH(an_apply_ends_with_the_new_revision_serving),
-        WITH(what_was_staged_is_removed),
-        WITH(an_empty_draft_is_nothing_to_apply),
-        WITH(equal_files_are_not_loaded_again),
-        WITH(a_weight_is_changed_by_the_admin_socket),
-        WITH(what_the_admin_socket_refuses_is_reloaded),
-        WITH(the_way_back_from_a_half_made_change_is_a_reload),
-        WITH(warnings_of_the_checker_are_kept),
-        WITH(a_note_becomes_the_summary),
-        WITH(what_the_checker_refuses_changes_nothing),
-        WITH(an_address_in_use_names_listener_and_holder),
-        WITH(binds_that_are_held_are_not_tested_again),
-        WITH(a_moved_base_is_a_conflict_that_names_the_head),
-        WITH(operations_leave_the_draft_alone),
-        WITH(operations_that_are_wrong_are_answered_at_once),
-        WITH(a_check_changes_nothing_that_serves),
-        WITH(verify_does_not_need_the_thread_that_commits),
+        ENGINE_LAB_TEST(an_apply_ends_with_the_new_revision_serving),
+        ENGINE_LAB_TEST(what_was_staged_is_removed),
+        ENGINE_LAB_TEST(an_empty_draft_is_nothing_to_apply),
+        ENGINE_LAB_TEST(equal_files_are_not_loaded_again),
+        ENGINE_LAB_TEST(a_weight_is_changed_by_the_admin_socket),
+        ENGINE_LAB_TEST(what_the_admin_socket_refuses_is_reloaded),
+        ENGINE_LAB_TEST(the_way_back_from_a_half_made_change_is_a_reload),
+        ENGINE_LAB_TEST(warnings_of_the_checker_are_kept),
+        ENGINE_LAB_TEST(a_note_becomes_the_summary),
+        ENGINE_LAB_TEST(what_the_checker_refuses_changes_nothing),
+        ENGINE_LAB_TEST(an_address_in_use_names_listener_and_holder),
+        ENGINE_LAB_TEST(binds_that_are_held_are_not_tested_again),
+        ENGINE_LAB_TEST(a_moved_base_is_a_conflict_that_names_the_head),
+        ENGINE_LAB_TEST(operations_leave_the_draft_alone),
+        ENGINE_LAB_TEST(operations_that_are_wrong_are_answered_at_once),
+        ENGINE_LAB_TEST(a_check_changes_nothing_that_serves),
+        ENGINE_LAB_TEST(verify_does_not_need_the_thread_that_commits),
     };
-#undef WITH
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

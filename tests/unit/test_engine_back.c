@@ -10,23 +10,6 @@
 
 #include "tests/support/engine_lab.h"
 
-static int
-lab_open(void **state)
-{
-    struct engine_lab *l = engine_lab_new();
-
-    engine_lab_start(l);
-    *state = l;
-    return 0;
-}
-
-static int
-lab_close(void **state)
-{
-    engine_lab_delete(*state);
-    return 0;
-}
-
 static const char *
 text_of(const json_t *v, const char *key)
 {
@@ -165,7 +148,8 @@ an_haproxy_that_does_not_serve_is_told_and_followed(void **state)
     json_t *task = apply_that_cannot_go_back(l, true);
 
     engine_lab_ended(task, "failed", "back_verify", "failed");
-    assert_non_null(strstr(text_of(task, "message"), "HAProxy does not serve"));
+    assert_non_null(
+        strstr(text_of(task, "message"), "HAProxy does not answer on its admin socket"));
     json_decref(task);
     engine_get_status(l->en, &s);
     assert_int_equal(s.up, FACT_NO);
@@ -254,6 +238,28 @@ listeners_of_the_former_are_asked_after_a_change_at_once(void **state)
     engine_lab_ended(task, "failed", "back_verify", "failed");
     assert_non_null(strstr(text_of(task, "message"), "former revision, which does not serve"));
     json_decref(task);
+}
+
+static bool
+has_a_reason(struct engine_lab *l)
+{
+    engine_get_status(l->en, &l->status);
+    return l->status.reason[0] != '\0';
+}
+
+static void
+a_first_revision_has_no_former_that_runs(void **state)
+{
+    struct engine_lab *l = engine_lab_new();
+
+    (void)state;
+    fake_run(&l->fake, "0123456789abcdef"); /* not ours */
+    fake_fail(&l->fake, FAKE_LOAD, -1);
+    engine_lab_open(l);
+    engine_lab_await(l, has_a_reason);
+    assert_null(strstr(l->status.reason, "former"));
+    assert_non_null(strstr(l->status.reason, "does not run the new revision"));
+    engine_lab_delete(l);
 }
 
 /* ---- meanwhile ---- */
@@ -381,23 +387,22 @@ a_stop_does_not_wait_for_what_has_not_changed_anything(void **state)
 int
 main(void)
 {
-#define WITH(test) cmocka_unit_test_setup_teardown(test, lab_open, lab_close)
     static const struct CMUnitTest tests[] = {
-        WITH(a_failed_reload_puts_the_former_back),
-        WITH(a_listener_that_does_not_answer_puts_the_former_back),
-        WITH(a_refused_switch_puts_the_former_back),
-        WITH(a_way_back_that_fails_is_told_and_repaired),
-        WITH(an_haproxy_that_does_not_serve_is_told_and_followed),
-        WITH(what_cannot_be_marked_as_good_is_still_applied),
-        WITH(what_still_runs_is_told),
-        WITH(listeners_of_the_former_are_asked_after_a_change_at_once),
-        WITH(edits_during_an_apply_survive),
-        WITH(a_deletion_that_is_taken_back_during_the_apply_stays_a_change),
-        WITH(jobs_run_one_after_another_on_the_head_of_their_time),
-        WITH(the_queue_is_bounded),
-        WITH(a_stop_does_not_wait_for_what_has_not_changed_anything),
+        ENGINE_LAB_TEST(a_failed_reload_puts_the_former_back),
+        ENGINE_LAB_TEST(a_listener_that_does_not_answer_puts_the_former_back),
+        ENGINE_LAB_TEST(a_refused_switch_puts_the_former_back),
+        ENGINE_LAB_TEST(a_way_back_that_fails_is_told_and_repaired),
+        ENGINE_LAB_TEST(an_haproxy_that_does_not_serve_is_told_and_followed),
+        ENGINE_LAB_TEST(what_cannot_be_marked_as_good_is_still_applied),
+        ENGINE_LAB_TEST(what_still_runs_is_told),
+        ENGINE_LAB_TEST(listeners_of_the_former_are_asked_after_a_change_at_once),
+        cmocka_unit_test(a_first_revision_has_no_former_that_runs),
+        ENGINE_LAB_TEST(edits_during_an_apply_survive),
+        ENGINE_LAB_TEST(a_deletion_that_is_taken_back_during_the_apply_stays_a_change),
+        ENGINE_LAB_TEST(jobs_run_one_after_another_on_the_head_of_their_time),
+        ENGINE_LAB_TEST(the_queue_is_bounded),
+        ENGINE_LAB_TEST(a_stop_does_not_wait_for_what_has_not_changed_anything),
     };
-#undef WITH
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,23 +13,6 @@
 
 static const struct actor maria = {"admin maria"};
 
-static int
-lab_open(void **state)
-{
-    struct engine_lab *l = engine_lab_new();
-
-    engine_lab_start(l);
-    *state = l;
-    return 0;
-}
-
-static int
-lab_close(void **state)
-{
-    engine_lab_delete(*state);
-    return 0;
-}
-
 static err_t
 start(struct engine_lab *l, int64_t confirm_s, int64_t *ret_task)
 {
@@ -380,6 +363,7 @@ static void
 what_cannot_go_back_may_be_confirmed_late(void **state)
 {
     struct engine_lab *l = *state;
+    struct engine_waiting w;
     struct commit c;
     int64_t task = 0;
 
@@ -387,7 +371,13 @@ what_cannot_go_back_may_be_confirmed_late(void **state)
     l->seen_until_ms = fake_look(&l->fake).stages + 1;
     fake_fail(&l->fake, FAKE_CHECK, 1);
     pass(l, 61 * 1000); /* and stands there: it is not tried again */
+    assert_false(look(l).failed);
     engine_lab_await(l, has_failed_to_go_back);
+    w = look(l);
+    assert_true(w.failed);
+    assert_false(w.going_back);
+    assert_int_equal(w.left_s, 0);
+    assert_in_range(w.retry_at_ms, w.until_ms, w.until_ms + 60 * 1000);
     assert_int_equal(start(l, 0, &task), ERR_CONFLICT);
     assert_non_null(strstr(l->error.msg, "could not go back"));
     assert_int_equal(confirm_now(l->en, NULL, &maria, &c, &l->error), ERR_OK);
@@ -411,33 +401,22 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            what_waits_is_shown_with_the_time_left, lab_open, lab_close),
-        cmocka_unit_test_setup_teardown(a_confirmed_revision_stays, lab_open, lab_close),
-        cmocka_unit_test_setup_teardown(an_unconfirmed_revision_goes_back, lab_open, lab_close),
-        cmocka_unit_test_setup_teardown(at_the_deadline_it_is_too_late, lab_open, lab_close),
-        cmocka_unit_test_setup_teardown(
-            it_goes_back_at_the_deadline_and_not_a_round_later, lab_open, lab_close),
-        cmocka_unit_test_setup_teardown(the_wall_clock_does_not_decide, lab_open, lab_close),
-        cmocka_unit_test_setup_teardown(
-            a_restart_before_the_deadline_goes_on_waiting, lab_open, lab_close),
-        cmocka_unit_test_setup_teardown(
-            a_deadline_that_passed_meanwhile_goes_back_at_start, lab_open, lab_close),
-        cmocka_unit_test_setup_teardown(
-            a_restart_with_the_clock_behind_waits_no_longer, lab_open, lab_close),
-        cmocka_unit_test_setup_teardown(
-            other_applies_wait_until_it_is_settled, lab_open, lab_close),
-        cmocka_unit_test_setup_teardown(keys_made_meanwhile_stay, lab_open, lab_close),
-        cmocka_unit_test_setup_teardown(
-            a_server_that_comes_back_is_drained_as_before, lab_open, lab_close),
-        cmocka_unit_test_setup_teardown(
-            a_key_that_came_to_need_what_goes_back_goes_with_it, lab_open, lab_close),
-        cmocka_unit_test_setup_teardown(
-            what_could_not_go_back_is_tried_again, lab_open, lab_close),
-        cmocka_unit_test_setup_teardown(
-            what_cannot_go_back_may_be_confirmed_late, lab_open, lab_close),
-        cmocka_unit_test_setup_teardown(
-            settings_of_this_node_alone_are_refused, lab_open, lab_close),
+        ENGINE_LAB_TEST(what_waits_is_shown_with_the_time_left),
+        ENGINE_LAB_TEST(a_confirmed_revision_stays),
+        ENGINE_LAB_TEST(an_unconfirmed_revision_goes_back),
+        ENGINE_LAB_TEST(at_the_deadline_it_is_too_late),
+        ENGINE_LAB_TEST(it_goes_back_at_the_deadline_and_not_a_round_later),
+        ENGINE_LAB_TEST(the_wall_clock_does_not_decide),
+        ENGINE_LAB_TEST(a_restart_before_the_deadline_goes_on_waiting),
+        ENGINE_LAB_TEST(a_deadline_that_passed_meanwhile_goes_back_at_start),
+        ENGINE_LAB_TEST(a_restart_with_the_clock_behind_waits_no_longer),
+        ENGINE_LAB_TEST(other_applies_wait_until_it_is_settled),
+        ENGINE_LAB_TEST(keys_made_meanwhile_stay),
+        ENGINE_LAB_TEST(a_server_that_comes_back_is_drained_as_before),
+        ENGINE_LAB_TEST(a_key_that_came_to_need_what_goes_back_goes_with_it),
+        ENGINE_LAB_TEST(what_could_not_go_back_is_tried_again),
+        ENGINE_LAB_TEST(what_cannot_go_back_may_be_confirmed_late),
+        ENGINE_LAB_TEST(settings_of_this_node_alone_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

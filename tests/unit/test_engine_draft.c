@@ -19,23 +19,6 @@
     "{'op': 'create', 'kind': 'pool', 'body': {'name': '" name                                 \
     "', 'members': [{'server': '" server "'}]}}"
 
-static int
-lab_open(void **state)
-{
-    struct engine_lab *l = engine_lab_new();
-
-    engine_lab_start(l);
-    *state = l;
-    return 0;
-}
-
-static int
-lab_close(void **state)
-{
-    engine_lab_delete(*state);
-    return 0;
-}
-
 static void
 put_objects(const struct snapshot *s, struct buf *out)
 {
@@ -147,14 +130,12 @@ a_row_that_was_left_out_comes_in_with_the_edit_that_makes_room(void **state)
     assert_int_equal(object_int(drafted(l, "c"), F_SERVER_PORT), 9);
 }
 
-#define WITH(test) cmocka_unit_test_setup_teardown(test, lab_open, lab_close)
-
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH(every_kind_of_edit_shows_what_its_rows_say),
-        WITH(a_row_that_was_left_out_comes_in_with_the_edit_that_makes_room),
+        ENGINE_LAB_TEST(every_kind_of_edit_shows_what_its_rows_say),
+        ENGINE_LAB_TEST(a_row_that_was_left_out_comes_in_with_the_edit_that_makes_room),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,23 +19,6 @@
 #define CREATE_APP(members)                                                                    \
     "{'op': 'create', 'kind': 'pool', 'body': {'name': 'app', 'members': [" members "]}}"
 
-static int
-lab_open(void **state)
-{
-    struct engine_lab *l = engine_lab_new();
-
-    engine_lab_start(l);
-    *state = l;
-    return 0;
-}
-
-static int
-lab_close(void **state)
-{
-    engine_lab_delete(*state);
-    return 0;
-}
-
 static void
 apply(struct engine_lab *l)
 {
@@ -523,35 +506,33 @@ fifty_edits_at_once_are_all_kept(void **state)
 int
 main(void)
 {
-#define WITH(test) cmocka_unit_test_setup_teardown(test, lab_open, lab_close)
     static const struct CMUnitTest tests[] = {
-        WITH(an_edit_goes_to_the_draft_and_not_to_the_head),
-        WITH(entries_show_both_sides),
-        WITH(a_row_that_equals_the_head_again_leaves),
-        WITH(an_edit_that_would_block_every_apply_is_refused),
-        WITH(a_refused_set_leaves_nothing),
-        WITH(trying_changes_nothing),
-        WITH(local_objects_are_drafted_too),
-        WITH(a_key_commits_at_once),
-        WITH(a_set_does_not_mix_direct_and_drafted_kinds),
-        WITH(a_clear_password_is_refused),
-        WITH(one_row_is_discarded),
-        WITH(a_row_that_another_needs_stays),
-        WITH(a_deletion_that_another_needs_stays),
-        WITH(a_renamed_object_is_discarded_by_either_name),
-        WITH(the_whole_draft_is_discarded),
-        WITH(rows_of_other_objects_rebase),
-        WITH(a_row_whose_object_moved_is_a_conflict_until_discarded),
-        WITH(the_same_change_by_somebody_else_leaves_no_row),
-        WITH(a_name_that_was_taken_meanwhile_is_a_conflict),
-        WITH(a_reference_that_went_away_is_a_conflict),
-        WITH(the_draft_survives_a_restart),
-        WITH(an_old_revision_is_restored_into_the_draft),
-        WITH(a_revoked_key_stays_revoked),
-        WITH(a_restore_needs_an_empty_draft_and_a_known_revision),
-        WITH(fifty_edits_at_once_are_all_kept),
+        ENGINE_LAB_TEST(an_edit_goes_to_the_draft_and_not_to_the_head),
+        ENGINE_LAB_TEST(entries_show_both_sides),
+        ENGINE_LAB_TEST(a_row_that_equals_the_head_again_leaves),
+        ENGINE_LAB_TEST(an_edit_that_would_block_every_apply_is_refused),
+        ENGINE_LAB_TEST(a_refused_set_leaves_nothing),
+        ENGINE_LAB_TEST(trying_changes_nothing),
+        ENGINE_LAB_TEST(local_objects_are_drafted_too),
+        ENGINE_LAB_TEST(a_key_commits_at_once),
+        ENGINE_LAB_TEST(a_set_does_not_mix_direct_and_drafted_kinds),
+        ENGINE_LAB_TEST(a_clear_password_is_refused),
+        ENGINE_LAB_TEST(one_row_is_discarded),
+        ENGINE_LAB_TEST(a_row_that_another_needs_stays),
+        ENGINE_LAB_TEST(a_deletion_that_another_needs_stays),
+        ENGINE_LAB_TEST(a_renamed_object_is_discarded_by_either_name),
+        ENGINE_LAB_TEST(the_whole_draft_is_discarded),
+        ENGINE_LAB_TEST(rows_of_other_objects_rebase),
+        ENGINE_LAB_TEST(a_row_whose_object_moved_is_a_conflict_until_discarded),
+        ENGINE_LAB_TEST(the_same_change_by_somebody_else_leaves_no_row),
+        ENGINE_LAB_TEST(a_name_that_was_taken_meanwhile_is_a_conflict),
+        ENGINE_LAB_TEST(a_reference_that_went_away_is_a_conflict),
+        ENGINE_LAB_TEST(the_draft_survives_a_restart),
+        ENGINE_LAB_TEST(an_old_revision_is_restored_into_the_draft),
+        ENGINE_LAB_TEST(a_revoked_key_stays_revoked),
+        ENGINE_LAB_TEST(a_restore_needs_an_empty_draft_and_a_known_revision),
+        ENGINE_LAB_TEST(fifty_edits_at_once_are_all_kept),
     };
-#undef WITH
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,13 +20,6 @@ lab_new(void **state)
     return 0;
 }
 
-static int
-lab_close(void **state)
-{
-    engine_lab_delete(*state);
-    return 0;
-}
-
 static struct engine_status
 status(struct engine_lab *l)
 {
@@ -313,7 +306,7 @@ a_damaged_database_is_not_opened(void **state)
 int
 main(void)
 {
-#define WITH(test) cmocka_unit_test_setup_teardown(test, lab_new, lab_close)
+#define WITH(test) cmocka_unit_test_setup_teardown(test, lab_new, engine_lab_teardown)
     static const struct CMUnitTest tests[] = {
         WITH(a_first_start_loads_the_empty_head),
         WITH(files_made_once_are_there),

@@ -15,23 +15,6 @@
 
 #define ACTOR (&(struct actor){"admin maria"})
 
-static int
-lab_open(void **state)
-{
-    struct engine_lab *l = engine_lab_new();
-
-    engine_lab_start(l);
-    *state = l;
-    return 0;
-}
-
-static int
-lab_close(void **state)
-{
-    engine_lab_delete(*state);
-    return 0;
-}
-
 struct pause {
     atomic_int begun, over, overdue;
 };
@@ -187,12 +170,9 @@ int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            commits_are_found_with_their_content, lab_open, lab_close),
-        cmocka_unit_test_setup_teardown(
-            a_sound_node_verifies_and_changed_files_do_not, lab_open, lab_close),
-        cmocka_unit_test_setup_teardown(
-            a_restore_keeps_the_newer_certificate, lab_open, lab_close),
+        ENGINE_LAB_TEST(commits_are_found_with_their_content),
+        ENGINE_LAB_TEST(a_sound_node_verifies_and_changed_files_do_not),
+        ENGINE_LAB_TEST(a_restore_keeps_the_newer_certificate),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,23 +14,6 @@
     "{'op': 'create', 'kind': 'pool', 'body': {'name': '" name "', 'members': [" members "]}}"
 #define MEMBER(server) "{'server': '" server "'}"
 
-static int
-lab_open(void **state)
-{
-    struct engine_lab *l = engine_lab_new();
-
-    engine_lab_start(l);
-    *state = l;
-    return 0;
-}
-
-static int
-lab_close(void **state)
-{
-    engine_lab_delete(*state);
-    return 0;
-}
-
 static err_t
 apply_only(struct engine_lab *l, const struct apply_only *only, json_t **ret)
 {
@@ -238,24 +221,15 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            the_chosen_change_is_applied_and_the_rest_stays, lab_open, lab_close),
-        cmocka_unit_test_setup_teardown(
-            an_edit_of_what_was_applied_stands_on_it, lab_open, lab_close),
-        cmocka_unit_test_setup_teardown(
-            what_the_chosen_needs_of_the_rest_is_named, lab_open, lab_close),
-        cmocka_unit_test_setup_teardown(
-            what_the_needed_needs_in_turn_is_named_too_each_once, lab_open, lab_close),
-        cmocka_unit_test_setup_teardown(
-            who_still_uses_what_was_chosen_to_go_is_named, lab_open, lab_close),
-        cmocka_unit_test_setup_teardown(
-            a_name_that_is_not_free_yet_is_named, lab_open, lab_close),
-        cmocka_unit_test_setup_teardown(
-            what_the_draft_does_not_hold_is_refused_by_its_pointer, lab_open, lab_close),
-        cmocka_unit_test_setup_teardown(
-            what_is_there_but_has_no_change_is_named, lab_open, lab_close),
-        cmocka_unit_test_setup_teardown(
-            changes_can_be_chosen_by_their_author, lab_open, lab_close),
+        ENGINE_LAB_TEST(the_chosen_change_is_applied_and_the_rest_stays),
+        ENGINE_LAB_TEST(an_edit_of_what_was_applied_stands_on_it),
+        ENGINE_LAB_TEST(what_the_chosen_needs_of_the_rest_is_named),
+        ENGINE_LAB_TEST(what_the_needed_needs_in_turn_is_named_too_each_once),
+        ENGINE_LAB_TEST(who_still_uses_what_was_chosen_to_go_is_named),
+        ENGINE_LAB_TEST(a_name_that_is_not_free_yet_is_named),
+        ENGINE_LAB_TEST(what_the_draft_does_not_hold_is_refused_by_its_pointer),
+        ENGINE_LAB_TEST(what_is_there_but_has_no_change_is_named),
+        ENGINE_LAB_TEST(changes_can_be_chosen_by_their_author),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

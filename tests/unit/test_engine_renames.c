@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "helper/protocol.h"
 #include "tests/support/engine_lab.h"
 
 #define POOL                                                                                   \
@@ -30,19 +31,12 @@
 static int
 lab_open(void **state)
 {
-    struct engine_lab *l = engine_lab_new();
+    struct engine_lab *l;
 
-    engine_lab_start(l);
+    (void)engine_lab_setup(state);
+    l = *state;
     engine_lab_must(l, "[" LAB_LISTENER "," LAB_SERVER("web1") "," POOL "]");
     engine_lab_apply_ends(l, "ok", "ok");
-    *state = l;
-    return 0;
-}
-
-static int
-lab_close(void **state)
-{
-    engine_lab_delete(*state);
     return 0;
 }
 
@@ -160,7 +154,41 @@ files_that_nobody_knows_have_no_names(void **state)
     were(l, "");
 }
 
-#define LAB_TEST(name) cmocka_unit_test_setup_teardown(name, lab_open, lab_close)
+#define MANY (HELPER_RENAMES_MAX + 1)
+
+/* Each of many servers gets the name of the next one, or, first, they are made. */
+static const char *
+many(struct buf *out, bool made)
+{
+    buf_init(out, (size_t)1 << 20);
+    for (int i = MANY - 1; i >= 0; i--) {
+        buf_puts(out, i == MANY - 1 ? "[" : ",");
+        if (made) {
+            buf_printf(out, RENAME("server", "s%d", "s%d"), i, i + 1);
+        } else {
+            buf_printf(out, LAB_SERVER("s%d"), i);
+        }
+    }
+    buf_puts(out, "]");
+    return buf_str(out);
+}
+
+static void
+with_too_many_new_names_no_server_gets_a_state(void **state)
+{
+    struct engine_lab *l = *state;
+
+    for (int made = 0; made < 2; made++) {
+        CLEANUP(buf_fini) struct buf ops;
+
+        engine_lab_must(l, many(&ops, made == 1));
+        engine_lab_must(l, made == 1 ? BOTH : "[" LAB_TITLE("a") "]"); /* for a reload */
+        engine_lab_apply_ends(l, "ok", "ok");
+    }
+    were(l, "no states");
+}
+
+#define LAB_TEST(name) cmocka_unit_test_setup_teardown(name, lab_open, engine_lab_teardown)
 
 int
 main(void)
@@ -173,6 +201,7 @@ main(void)
         LAB_TEST(a_start_after_a_crash_between_load_and_commit_tells_them),
         LAB_TEST(an_earlier_revision_that_runs_is_known_by_its_generation),
         LAB_TEST(files_that_nobody_knows_have_no_names),
+        LAB_TEST(with_too_many_new_names_no_server_gets_a_state),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

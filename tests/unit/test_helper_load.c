@@ -298,6 +298,12 @@ states_are_handed_over_under_new_names(void **state)
     assert_string_equal(n->states_seen, KEPT);
     helper_lab_ok(&n->lab, "{'verb': 'reload', 'backends': [{'from': 'a', 'to': 'b'}]}");
     assert_string_equal(n->states_seen, "1\n");
+    helper_lab_ok(
+        &n->lab, "{'verb': 'reload', 'backends': [{'from': 'a', 'to': 'b'}], 'servers': "
+                 "[{'from': 't', 'to': 's'}], 'states': true}");
+    assert_string_equal(n->states_seen, KEPT);
+    helper_lab_ok(&n->lab, "{'verb': 'reload', 'states': false}");
+    assert_string_equal(n->states_seen, "1\n");
 }
 
 /* As when the run directory is full: neither file can be written or removed. */

@@ -128,6 +128,7 @@ requests_of_another_form_are_refused(void **state)
         {"{'verb': 'install', 'generation': true}", "syntax"},
         {"{'verb': 'settle', 'generation': [1]}", "syntax"},
         {"{'verb': 'reload', 'generation': 1}", "syntax"},
+        {"{'verb': 'reload', 'states': 1}", "syntax"},
         {"{'verb': 'restart', 'servers': []}", "syntax"},
         {"{'verb': 'status', 'verbose': true}", "syntax"},
         {"{'verb': 'status'} x", "syntax"},
@@ -263,6 +264,7 @@ the_client_stages_installs_and_settles(void **state)
     assert_int_equal(helper_stage(&s->helper, 5, s->arena, &check, &e), ERR_OK);
     assert_int_equal(check.exit_status, 0);
     assert_string_equal(check.output, "fine\n");
+    assert_false(check.only_weights);
     assert_int_equal(helper_install(&s->helper, 5, &e), ERR_OK);
     assert_int_equal(helper_settle(&s->helper, 5, &e), ERR_OK);
     assert_int_equal(helper_get_status(&s->helper, s->arena, &st, &e), ERR_OK);
@@ -385,6 +387,8 @@ answers_of_another_form_are_internal_errors(void **state)
         "{\"ok\":true}\n",
         "{\"ok\":true,\"failures\":[1],\"loaded\":1,\"output\":1,\"exit_status\":900}\n",
         "{\"ok\":true,\"failures\":[{\"address\":\"::\",\"port\":0}],\"loaded\":true}\n",
+        "{\"ok\":true,\"exit_status\":0,\"output\":\"\"}\n",
+        "{\"ok\":true,\"exit_status\":0,\"output\":\"\",\"only_weights\":0}\n",
         "{\"ok\":false,\"code\":\"no such code\",\"message\":\"m\"}\n",
     };
     struct service *s = *state;

@@ -17,6 +17,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "haproxy/span.h"
 #include "tests/support/helper_lab.h"
 #include "tests/support/self.h"
 
@@ -64,6 +65,25 @@ has_text(struct helper_lab *l, const char *path, const char *text)
     assert_string_equal(buf_str(&found), text);
 }
 
+/* With the exit status of the checker. */
+static void
+is_marked(struct helper_lab *l, int n, int exit_status)
+{
+    CLEANUP(buf_fini) struct buf found;
+    struct span rest;
+    struct span line;
+    int64_t marked = -1;
+
+    buf_init(&found, 1 << 20);
+    assert_int_equal(
+        file_read_at(
+            AT_FDCWD, helper_lab_path(l, "state/generation/%d/.checked", n), &found, NULL),
+        ERR_OK);
+    rest = (struct span){buf_str(&found), found.len};
+    assert_true(span_line(&rest, &line) && span_number(line, 255, &marked));
+    assert_int_equal(marked, exit_status);
+}
+
 static void
 no_trace_is_left_of(struct helper_lab *l, const char *number)
 {
@@ -91,7 +111,7 @@ a_generation_is_copied_and_checked(void **state)
     assert_non_null(strstr(helper_lab_text(l, "output"), "/generation/7/haproxy.cfg"));
     has_text(l, "7/haproxy.cfg", GOOD);
     has_text(l, "7/crt/A-1_x.y:z.pem", "secret\n");
-    has_text(l, "7/.checked", "0\n");
+    is_marked(l, 7, 0);
     assert_int_equal(stat(helper_lab_path(l, "state/generation/7/crt/A-1_x.y:z.pem"), &st), 0);
     assert_int_equal(st.st_mode & 07777, 0640);
     assert_int_equal(stat(helper_lab_path(l, "state/generation/7"), &st), 0);
@@ -269,7 +289,7 @@ another_content_replaces_what_is_not_in_use(void **state)
     helper_lab_put(l, 1, "haproxy.cfg", GOOD);
     helper_lab_ok(l, "{'verb': 'stage', 'generation': 1}");
     has_text(l, "1/haproxy.cfg", GOOD);
-    has_text(l, "1/.checked", "0\n");
+    is_marked(l, 1, 0);
     helper_lab_put(l, 1, "map/a.map", "a b\n");
     helper_lab_ok(l, "{'verb': 'stage', 'generation': 1}");
     has_text(l, "1/map/a.map", "a b\n");
@@ -438,9 +458,9 @@ what_is_in_use_stays_installable_whatever_the_checker_says_later(void **state)
         stage(l, n);
         assert_int_equal(helper_lab_int(l, "exit_status"), 128 + SIGKILL);
     }
-    has_text(l, "1/.checked", "0\n");
-    has_text(l, "2/.checked", "0\n");
-    has_text(l, "3/.checked", "137\n");
+    is_marked(l, 1, 0);
+    is_marked(l, 2, 0);
+    is_marked(l, 3, 137);
     helper_lab_ok(l, "{'verb': 'install', 'generation': 2}");
     helper_lab_ok(l, "{'verb': 'settle', 'generation': 1}");
     helper_lab_refused(l, "{'verb': 'install', 'generation': 3}", "conflict", "refused");

@@ -24,13 +24,6 @@
 #define LONG_MS  5000
 #define SHORT_MS 300
 
-static int
-lab_open(void **state)
-{
-    *state = http_lab_new(NULL);
-    return 0;
-}
-
 static void
 hurry(struct tunables *t)
 {
@@ -38,13 +31,6 @@ hurry(struct tunables *t)
     t->request_ms = SHORT_MS;
     t->idle_ms = SHORT_MS;
     t->answer_ms = SHORT_MS;
-}
-
-static int
-lab_close(void **state)
-{
-    http_lab_delete(*state);
-    return 0;
 }
 
 /* ---- every answer ---- */
@@ -558,5 +544,5 @@ main(void)
         cmocka_unit_test(checks_leave_workers_to_those_who_sign_in),
     };
 
-    return cmocka_run_group_tests(tests, lab_open, lab_close);
+    return cmocka_run_group_tests(tests, http_lab_setup, http_lab_teardown);
 }

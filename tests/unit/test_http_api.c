@@ -18,20 +18,6 @@
 #define WRONG                                                                                  \
     "If-Match: \"0000000000000000000000000000000000000000000000000000000000000000\"\r\n"
 
-static int
-lab_open(void **state)
-{
-    *state = http_lab_new(NULL);
-    return 0;
-}
-
-static int
-lab_close(void **state)
-{
-    http_lab_delete(*state);
-    return 0;
-}
-
 /* Each test starts on an empty draft. */
 static int
 draft_clear(void **state)
@@ -559,5 +545,5 @@ main(void)
         CASE(a_node_says_how_it_is),
     };
 
-    return cmocka_run_group_tests(tests, lab_open, lab_close);
+    return cmocka_run_group_tests(tests, http_lab_setup, http_lab_teardown);
 }

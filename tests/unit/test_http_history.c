@@ -13,20 +13,6 @@
 
 #define SERVER(name, port) "{'name': '" name "', 'address': '10.0.0.1', 'port': " #port "}"
 
-static int
-lab_open(void **state)
-{
-    *state = http_lab_new(NULL);
-    return 0;
-}
-
-static int
-lab_close(void **state)
-{
-    http_lab_delete(*state);
-    return 0;
-}
-
 static void
 history_can_be_read_and_restored(void **state)
 {
@@ -94,8 +80,10 @@ int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(history_can_be_read_and_restored, lab_open, lab_close),
-        cmocka_unit_test_setup_teardown(a_restore_applies_nothing_else, lab_open, lab_close),
+        cmocka_unit_test_setup_teardown(
+            history_can_be_read_and_restored, http_lab_setup, http_lab_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_restore_applies_nothing_else, http_lab_setup, http_lab_teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,13 +29,6 @@ lab_open(void **state)
     return 0;
 }
 
-static int
-lab_close(void **state)
-{
-    http_lab_delete(*state);
-    return 0;
-}
-
 /* Starts a stream; fields NULL or with their "\r\n". */
 static int
 stream(struct http_lab *l, const char *query, const char *credential, const char *fields)
@@ -209,5 +202,5 @@ main(void)
         cmocka_unit_test(ends_with_the_server),
     };
 
-    return cmocka_run_group_tests(tests, lab_open, lab_close);
+    return cmocka_run_group_tests(tests, lab_open, http_lab_teardown);
 }

@@ -92,7 +92,7 @@ static const struct row rows[] = {
      " 'trusted_proxies': ['10.0.0.1']},"
      "{'kind': 'service', 'name': 'd1', 'listeners': ['x'], 'pool': 'db'}",
      "not_applicable", "x", "/trusted_proxies", "PROXY protocol"},
-    {"a limit of rate in mode tcp",
+    {"a rate limit in mode tcp",
      "," TCP_POOL "{'kind': 'listener', 'name': 'x', 'port': 81, 'mode': 'tcp'},"
      "{'kind': 'service', 'name': 'd1', 'listeners': ['x'], 'pool': 'db', 'rate_limit': 1}",
      "not_applicable", "d1", "/rate_limit", "sees no requests"},
