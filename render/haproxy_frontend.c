@@ -90,8 +90,8 @@ put_log(struct writer *w)
     static const char http_json[] =
         "    log-format \"{\\\"client\\\":\\\"%ci\\\",\\\"port\\\":%cp,"
         "\\\"listener\\\":\\\"%f\\\",\\\"pool\\\":\\\"%b\\\",\\\"server\\\":\\\"%s\\\","
-        "\\\"method\\\":\\\"%[capture.req.method,json(utf8s)]\\\","
-        "\\\"host\\\":\\\"%[var(txn.lockstep_host),json(utf8s)]\\\","
+        "\\\"method\\\":\\\"%[capture.req.method,bytes(0,32),json(utf8s)]\\\","
+        "\\\"host\\\":\\\"%[var(txn.lockstep_host),bytes(0,255),json(utf8s)]\\\","
         "\\\"uri\\\":\\\"%[capture.req.uri,json(utf8s)]\\\","
         "\\\"status\\\":%ST,\\\"bytes\\\":%B,\\\"connect_ms\\\":%Tc,"
         "\\\"response_ms\\\":%Tr,\\\"total_ms\\\":%Tt,\\\"end\\\":\\\"%tsc\\\"}\"\n";

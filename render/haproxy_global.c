@@ -5,6 +5,9 @@
 /* A worker with a session that does not end lives on after a reload. HAProxy ends one that has
  * seen more reloads than these, whatever its age. */
 #define OLD_WORKERS_MAX "50"
+/* Bytes; HAProxy's own 1024 would cut a line behind a long URI, of which it logs 1023 bytes,
+ * and leave broken JSON. Syslog servers take 8 KiB. */
+#define LOG_LINE_MAX "8192"
 
 /* HAProxy's "node" knows no colon, our names do. */
 static void
@@ -28,7 +31,7 @@ put_log(struct writer *w)
     if (target.len > 0) {
         PUT(w->out, "    log ");
         writer_put_text(w->out, target);
-        PUT(w->out, " format rfc5424 local0");
+        PUT(w->out, " len " LOG_LINE_MAX " format rfc5424 local0");
         writer_end(w, F_HAPROXY_LOG_TARGET);
     }
 }

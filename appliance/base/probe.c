@@ -109,7 +109,10 @@ connect_inet(struct conn *c, const char *address, int port, struct error *e)
     if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &status, &size) != 0) {
         status = errno;
     }
-    return status == 0 ? ERR_OK : failed(c, status, "connect to", e);
+    /* Only a connection that was accepted can be reset; else it is refused. */
+    return status == 0 || status == ECONNRESET || status == EPIPE
+               ? ERR_OK
+               : failed(c, status, "connect to", e);
 }
 
 static err_t

@@ -14,9 +14,9 @@
 #include "base/file.h"
 #include "haproxy/master.h"
 #include "helper/holder.h"
+#include "helper/protocol.h"
 #include "helper/verbs.h"
 
-#define BINDS_MAX    1000
 #define REASON_BYTES 128
 
 /* One address and port to try, and what came of it. */
@@ -118,8 +118,8 @@ parse_binds(const json_t *request, struct trial *t, struct error *e)
     if (!json_is_array(binds)) {
         return error_set(e, ERR_SYNTAX, "\"binds\" is not an array");
     }
-    if (count > BINDS_MAX) {
-        return error_set(e, ERR_LIMIT, "more than %d binds", BINDS_MAX);
+    if (count > HELPER_BINDS_MAX) {
+        return error_set(e, ERR_LIMIT, "more than %d binds", HELPER_BINDS_MAX);
     }
     t->targets = xcalloc(count + 1, sizeof *t->targets);
     t->claims = xcalloc(count + 1, sizeof *t->claims);

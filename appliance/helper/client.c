@@ -192,10 +192,10 @@ read_failure(const json_t *v, struct arena *a, struct helper_bind_failure *ret, 
     return code;
 }
 
+/* Adds them to *ret, whose failures are copied into a longer array. */
 static err_t
 read_failures(
-    const json_t *answer, struct arena *a, struct helper_bind_failure **ret, size_t *ret_count,
-    struct error *e)
+    const json_t *answer, struct arena *a, struct helper_bind_result *ret, struct error *e)
 {
     const json_t *list = json_object_get(answer, "failures");
     size_t count = json_array_size(list);
@@ -204,24 +204,31 @@ read_failures(
     if (!json_is_array(list)) {
         return error_set(e, ERR_SYNTAX, "\"failures\" is not an array");
     }
-    items = arena_try_alloc(a, (count + 1) * sizeof *items);
+    if (count == 0) {
+        return ERR_OK;
+    }
+    items = arena_try_alloc(a, (ret->count + count) * sizeof *items);
     if (items == NULL) {
         return error_set(e, ERR_LIMIT, "too many failures");
     }
+    if (ret->count > 0) {
+        memcpy(items, ret->failures, ret->count * sizeof *items);
+    }
     for (size_t i = 0; i < count; i++) {
-        err_t code = read_failure(json_array_get(list, i), a, &items[i], e);
+        err_t code = read_failure(json_array_get(list, i), a, &items[ret->count + i], e);
 
         if (code != ERR_OK) {
             return code;
         }
     }
-    *ret = items;
-    *ret_count = count;
+    ret->failures = items;
+    ret->count += count;
     return ERR_OK;
 }
 
-err_t
-helper_bind_test(
+/* One request; at most HELPER_BINDS_MAX. */
+static err_t
+test_some(
     const struct helper *h, const struct helper_bind *binds, size_t count, struct arena *a,
     struct helper_bind_result *ret, struct error *e)
 {
@@ -245,8 +252,28 @@ helper_bind_test(
     if (code != ERR_OK) {
         return code;
     }
-    code = read_failures(answer, a, &ret->failures, &ret->count, e);
+    code = read_failures(answer, a, ret, e);
     return code == ERR_OK ? ERR_OK : bad_answer(e);
+}
+
+err_t
+helper_bind_test(
+    const struct helper *h, const struct helper_bind *binds, size_t count, struct arena *a,
+    struct helper_bind_result *ret, struct error *e)
+{
+    struct helper_bind_result all = {NULL, 0};
+
+    for (size_t done = 0; done < count; done += HELPER_BINDS_MAX) {
+        size_t rest = count - done;
+        err_t code = test_some(
+            h, binds + done, rest < HELPER_BINDS_MAX ? rest : HELPER_BINDS_MAX, a, &all, e);
+
+        if (code != ERR_OK) {
+            return code;
+        }
+    }
+    *ret = all;
+    return ERR_OK;
 }
 
 err_t

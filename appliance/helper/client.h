@@ -74,6 +74,7 @@ struct helper_bind_result {
     size_t count;
 };
 
+/* Any number of binds: the client asks for HELPER_BINDS_MAX at a time. */
 MUST_USE err_t helper_bind_test(
     const struct helper *h, const struct helper_bind *binds, size_t count, struct arena *a,
     struct helper_bind_result *ret, struct error *e);

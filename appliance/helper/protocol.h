@@ -9,7 +9,8 @@
  *     "only_weights": bool}; prunes old ones first. only_weights: it did not run, since nothing
  *     but weights of servers differs from "current", of which it had nothing to say
  * {"verb": "bind-test", "binds": [{"address", "port", "vip"}]} -> {"ok": true, "failures":
- *     [{"address", "port", "reason", "holder"}]}; a port that our own HAProxy holds is free
+ *     [{"address", "port", "reason", "holder"}]}; a port that our own HAProxy holds is
+ *     free; at most HELPER_BINDS_MAX in a request
  * {"verb": "install", "generation": N} switches <state_dir>/generation/current
  * {"verb": "settle", "generation": N}  switches <state_dir>/generation/good, prunes old ones
  * {"verb": "reload", "backends": [{"from", "to"}], "servers": [{"from", "to"}], "states": bool}
@@ -27,6 +28,7 @@
 
 #define HELPER_REQUEST_MAX_BYTES ((size_t)1 << 20)
 #define HELPER_ANSWER_MAX_BYTES  ((size_t)1 << 20)
+#define HELPER_BINDS_MAX         1000
 #define HELPER_RENAMES_MAX       2048 /* in each list; so they fit into a request */
 #define HELPER_OUTPUT_MAX_BYTES  ((size_t)256 << 10) /* of haproxy -c */
 

@@ -11,6 +11,7 @@ import unittest
 import node
 from backend import Backend
 from load import Load
+from thief import Thief
 
 
 class Case(unittest.TestCase):
@@ -37,12 +38,7 @@ class Case(unittest.TestCase):
                 self.node.config(), self.node.pid_of("haproxy"))
 
     def serves(self):
-        connection = http.client.HTTPConnection("127.0.0.1", 80, timeout=5)
-        try:
-            connection.request("GET", "/", headers={"Host": "app.test"})
-            return connection.getresponse().status == 200
-        finally:
-            connection.close()
+        return asked("app.test") == 200
 
 
 class Refused(Case):
@@ -170,6 +166,80 @@ class AnyHost(Case):
             self.assertFalse([line for line in lines if "lockstep.invalid" in line], lines)
 
 
+class Stolen(Case):
+    def test_reloads_that_fail_in_a_row_leave_what_served_also_for_a_cold_start(self):
+        # C094: the port is free when it is tried, and taken when HAProxy loads.
+        state, good = self.state(), self.node.generation("good")
+        self.api.create("listeners", name="stolen", addresses=["127.0.0.1"], port=7071)
+        for _ in range(2):
+            with Thief(self.node, 7071):
+                task = self.api.apply()
+            self.assertEqual(task["state"], "failed", task)
+            steps = {step["name"]: step["state"] for step in task["steps"]}
+            self.assertEqual((steps["bind"], steps["load"], steps["back_verify"]),
+                             ("ok", "failed", "ok"), task)
+            self.assertEqual(self.state(), state)
+            self.assertEqual(self.node.generation("good"), good)
+            self.assertTrue(self.serves())
+            self.assertEqual(self.api.get("/api/v1/draft")["count"], 1)
+        self.node.kill()
+        with socket.create_server(("127.0.0.1", 7071)):  # what failed could not start
+            self.node.start()
+            self.node.wait_ready()
+            self.assertTrue(self.serves())
+            self.assertEqual(self.state()[:4], state[:4])
+        # The port is free again: the same draft is applied.
+        self.assertEqual(self.api.apply()["state"], "ok")
+
+
+class Paused(Case):
+    """C123: while others are visited, one is paused and its servers are stopped."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.api.create("monitors", name="quick", type="http", path="/healthz", interval_ms=100,
+                       rise=1, fall=1)
+        assert cls.api.apply()["state"] == "ok"
+
+    def servers(self, pool):
+        return [s["state"] for p in self.api.get("/api/v1/stats")["pools"] if p["name"] == pool
+                for s in p["servers"]]
+
+    def pause_and_resume(self, plural, while_paused):
+        host = plural + ".test"
+        other = Backend(plural)
+        self.api.expect(200, "POST", "/api/v1/publish",
+                        {"url": "http://" + host, "name": host, "to": [other.target]})
+        self.api.patch("/api/v1/pools/" + host, monitor="quick")
+        self.assertEqual(self.api.apply()["state"], "ok")
+        load = Load("127.0.0.1", 80, "app.test").start()
+        try:
+            self.api.patch("/api/v1/%s/%s" % (plural, host), enabled=False)
+            self.assertEqual(self.api.apply()["state"], "ok")
+            self.assertEqual(asked(host), 503)
+            other.close()
+            node.wait_for(lambda: self.servers(host) == while_paused, "its servers are stopped")
+            other = Backend(plural, port=other.port)
+            if while_paused:
+                node.wait_for(lambda: self.servers(host) == ["up"], "its server is up again")
+            self.assertEqual(asked(host), 503)
+            self.api.patch("/api/v1/%s/%s" % (plural, host), enabled=True)
+            self.assertEqual(self.api.apply()["state"], "ok")
+            self.assertEqual([asked(host) for _ in range(5)], [200] * 5)
+        finally:
+            load.stop()
+            other.close()
+        self.assertEqual(load.failures, [])
+
+    def test_a_paused_service_is_back_at_once_and_no_other_notices(self):
+        self.pause_and_resume("services", ["down"])
+
+    def test_a_paused_pool_is_back_at_once_and_no_other_notices(self):
+        # Its servers are not even checked, so that nothing has to find out that they are back.
+        self.pause_and_resume("pools", [])
+
+
 class Steady(Case):
     def test_twenty_applies_fail_no_request(self):
         load = Load("127.0.0.1", 80, "app.test").start()
@@ -223,6 +293,15 @@ class Steady(Case):
         node.wait_for(lambda: self.node.running_digest() == digest, "HAProxy is back")
         self.node.wait_ready()
         self.assertTrue(self.serves())
+
+
+def asked(host):
+    connection = http.client.HTTPConnection("127.0.0.1", 80, timeout=5)
+    try:
+        connection.request("GET", "/", headers={"Host": host})
+        return connection.getresponse().status
+    finally:
+        connection.close()
 
 
 def pid_line(info):

@@ -13,7 +13,6 @@ import unittest
 import node
 from backend import Backend
 
-CLONE_NEWNS = 0x00020000
 DISK_BYTES = 6 << 20
 JSON = {"Content-Type": "application/json"}
 
@@ -145,7 +144,5 @@ class Disk(Case):
 
 if __name__ == "__main__":
     node.private_network()
-    os_error = node.ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS)
-    assert os_error == 0, "unshare"
-    mount("--make-rprivate", "/")
+    node.private_folders()
     unittest.main(verbosity=2)

@@ -1,9 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Every kind and every field, from the schema: round trip, hostile and wrong values, filters."""
+import contextlib
 import json
+import os
 import random
 import re
+import threading
 import time
 import unittest
 
@@ -136,6 +139,47 @@ class RoundTrip(Case):
         self.assertEqual(seen, sorted(names))
 
 
+# Where a command, a path or a template in a value could leave something. Of the first nobody else
+# has a part, see private_folders.
+OWN_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm")
+FOLDERS = (*OWN_FOLDERS, "/", "/etc", "/etc/haproxy", "/etc/lockstep", "/var/lib/haproxy",
+           "/usr/local/bin")
+PROGRAMS = {"lockstepd", "lockstep-helper", os.path.basename(node.HAPROXY)}
+
+
+def traces(of):
+    """What is in FOLDERS, and the names beside the node's directories."""
+    found = {name: None for name in os.listdir(of.root)}
+    for folder in FOLDERS:
+        with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
+            for entry in entries:
+                status = entry.stat(follow_symlinks=False)
+                size = status.st_size if entry.is_file(follow_symlinks=False) else None
+                found[entry.path] = (status.st_ino, status.st_mode, size)
+    return found
+
+
+class Watch(threading.Thread):
+    """Which programs run below a node."""
+
+    def __init__(self, of):
+        super().__init__(daemon=True)
+        self.node, self.seen, self.end = of, set(), threading.Event()
+
+    def run(self):
+        while not self.end.is_set():
+            self.seen |= {node.program_of(p) for p in node.descendants(self.node.process.pid)}
+            self.end.wait(0.02)
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_error):
+        self.end.set()
+        self.join()
+
+
 class Hostile(Case):
     """Refused at its field, or kept as data: no value gets beyond its place."""
 
@@ -194,11 +238,19 @@ class Hostile(Case):
         self.check()
 
     def test_hostile_texts(self):
-        for kind in KINDS:
-            if KINDS[kind].get("permission") != "manage":
-                with self.subTest(kind=kind):
-                    self.one_kind(kind)
-                    self.setUp()
+        before = traces(self.node)
+        with Watch(self.node) as watch:
+            for kind in KINDS:
+                if KINDS[kind].get("permission") != "manage":
+                    with self.subTest(kind=kind):
+                        self.one_kind(kind)
+                        task = self.api.apply()
+                        self.assertEqual(task["state"], "ok", task["message"])
+                        self.assertEqual(FORBIDDEN.findall(self.node.config()), [])
+                        self.setUp()
+        # Applied and running, they leave no file, and no process but our own.
+        self.assertEqual(traces(self.node), before)
+        self.assertEqual(watch.seen - {""}, PROGRAMS)
 
     def test_values_of_a_wrong_type(self):
         for kind in KINDS:
@@ -223,7 +275,10 @@ class Hostile(Case):
                 if not KINDS[kind]["singleton"]:
                     target = "/api/v1/%s/%s" % (KINDS[kind]["plural"], quote(value))
                     answer = self.api.raw("GET", target)
-                    self.assertIn(answer.status, (400, 404, 405, 414), (target, answer))
+                    if answer.status == 200:  # a name of an object, and nothing else
+                        self.assertEqual(answer.json["name"], value)
+                    else:
+                        self.assertIn(answer.status, (400, 404, 405, 414), (target, answer))
 
 
 class Fuzz(Case):
@@ -286,4 +341,5 @@ class Fuzz(Case):
 
 if __name__ == "__main__":
     node.private_network()
+    node.private_folders(*OWN_FOLDERS)
     unittest.main(verbosity=2)

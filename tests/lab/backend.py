@@ -4,6 +4,7 @@ import base64
 import hashlib
 import http.server
 import json
+import socket
 import socketserver
 import threading
 
@@ -92,6 +93,11 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
+    def __init__(self, address, handler):
+        if ":" in address[0]:
+            self.address_family = socket.AF_INET6
+        super().__init__(address, handler)
+
     def handle_error(self, request, client_address):
         """A health check ends its connection as it likes."""
 
@@ -110,7 +116,7 @@ class Backend:
         self.server.health_body = b"health\n"
         self.server.proxied = []
         self.port = self.server.server_address[1]
-        self.target = "%s:%d" % (address, self.port)
+        self.target = ("[%s]:%d" if ":" in address else "%s:%d") % (address, self.port)
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True)
         self.thread.start()
 

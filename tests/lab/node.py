@@ -18,6 +18,8 @@ from lab import HAPROXY, descendants, end_descendants, is_alive, wait_for
 BUILD = os.environ["LOCKSTEP_BUILD"]
 SOURCE = os.environ["LOCKSTEP_SOURCE"]
 CLONE_NEWNET = 0x40000000
+CLONE_NEWNS = 0x00020000
+MS_BIND = 4096
 UID = 61184 + os.getpid() % 4000  # of systemd's dynamic range: no entry in /etc/passwd
 PASSWORD = "correct horse battery"
 
@@ -35,6 +37,25 @@ def private_network(*addresses):
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     for address in addresses:
         subprocess.run(["ip", "address", "add", address, "dev", "lo"], check=True)
+
+
+def private_folders(*folders):
+    """The test process and its children find these folders empty, but for the programs under
+    test: nobody else writes there meanwhile."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNS) != 0:
+        raise OSError(ctypes.get_errno(), "unshare")
+    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+    for folder in folders:
+        kept = [p for p in (SOURCE, BUILD) if os.path.realpath(p).startswith(folder + "/")]
+        opened = [os.open(p, os.O_RDONLY) for p in kept]
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=1777", "tmpfs", folder], check=True)
+        for path, descriptor in zip(kept, opened):
+            os.makedirs(path, exist_ok=True)
+            # Not by mount(8), which would look the path up again.
+            if libc.mount(b"/proc/self/fd/%d" % descriptor, path.encode(), None, MS_BIND, None):
+                raise OSError(ctypes.get_errno(), "mount", path)
+            os.close(descriptor)
 
 
 def program_of(pid):

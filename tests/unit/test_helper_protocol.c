@@ -343,6 +343,34 @@ binds_that_would_fail_are_told(void **state)
         helper_bind_test(&s->helper, binds, 1, s->arena, &result, &e), ERR_INVALID);
 }
 
+/* Those of every request are told, in their order. */
+static void
+more_binds_than_a_request_takes_are_asked_in_several(void **state)
+{
+    struct service *s = *state;
+    size_t count = 2 * HELPER_BINDS_MAX + 1;
+    struct helper_bind *binds = xcalloc(count, sizeof *binds);
+    struct helper_bind_result result;
+    struct error e;
+    int port = 0;
+    int fd = own_listener(&port);
+
+    for (size_t i = 0; i < count; i++) {
+        binds[i] = (struct helper_bind){"192.0.2.78", 1 + (int)i, true};
+    }
+    binds[3].vip = false;
+    binds[HELPER_BINDS_MAX] = (struct helper_bind){"127.0.0.1", port, false};
+    binds[count - 1].vip = false;
+    assert_int_equal(helper_bind_test(&s->helper, binds, count, s->arena, &result, &e), ERR_OK);
+    assert_int_equal(result.count, 3);
+    assert_int_equal(result.failures[0].port, 4);
+    assert_int_equal(result.failures[1].port, port);
+    assert_int_equal(result.failures[2].port, (int)count);
+    assert_string_equal(result.failures[2].reason, "no interface of this node has 192.0.2.78");
+    (void)close(fd);
+    free(binds);
+}
+
 static const char *
 scripted(void *ctx, const char *command)
 {
@@ -530,6 +558,7 @@ main(int argc, char **argv)
         PROTOCOL_TEST(the_client_stages_installs_and_settles),
         PROTOCOL_TEST(refusals_reach_the_client_with_code_and_reason),
         PROTOCOL_TEST(binds_that_would_fail_are_told),
+        PROTOCOL_TEST(more_binds_than_a_request_takes_are_asked_in_several),
         PROTOCOL_TEST(answers_of_another_form_are_internal_errors),
         PROTOCOL_TEST(a_call_without_a_helper_is_unavailable),
         PROTOCOL_TEST(the_socket_is_for_root_and_the_group_only),

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <arpa/inet.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -16,6 +19,30 @@
 
 #define LONG_MS  20000
 #define SHORT_MS 200
+
+/* wrap: poll */
+
+int __real_poll(struct pollfd *fds, nfds_t count, int timeout);
+int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout);
+
+/* The listener that accepts and resets a connection before the next poll; -1: none. */
+static int resetting = -1;
+
+int
+__wrap_poll(struct pollfd *fds, nfds_t count, int timeout)
+{
+    struct linger at_once = {1, 0};
+
+    if (resetting >= 0) {
+        int fd = accept(resetting, NULL, NULL);
+
+        assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
+        assert_int_equal(close(fd), 0);
+        assert_int_equal(close(resetting), 0);
+        resetting = -1;
+    }
+    return __real_poll(fds, count, timeout);
+}
 
 static char socket_path[] = "/tmp/lockstep-test-probe-XXXXXX";
 
@@ -220,6 +247,35 @@ refused_connection_is_unavailable(void **state)
     assert_int_equal(probe_http(&p, LONG_MS, &status, &e), ERR_UNAVAILABLE);
 }
 
+static int
+resetting_listener(void)
+{
+    struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof sin;
+
+    resetting = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(resetting, (struct sockaddr *)&sin, sizeof sin), 0);
+    assert_int_equal(listen(resetting, 1), 0);
+    assert_int_equal(getsockname(resetting, (struct sockaddr *)&sin, &size), 0);
+    return ntohs(sin.sin_port);
+}
+
+/* As HAProxy does for who is not allowed, perhaps before the one who connects gets to look. */
+static void
+connection_that_is_reset_was_accepted(void **state)
+{
+    struct probe p = {.address = "127.0.0.1", .host = "a", .path = "/"};
+    struct error e;
+    int status;
+    int port = resetting_listener();
+
+    (void)state;
+    assert_int_equal(probe_connect("127.0.0.1", port, LONG_MS, &e), ERR_OK);
+    assert_int_equal(probe_connect("127.0.0.1", port, LONG_MS, &e), ERR_UNAVAILABLE);
+    p.port = resetting_listener();
+    assert_int_equal(probe_http(&p, LONG_MS, &status, &e), ERR_UNAVAILABLE);
+}
+
 static void
 rejects_unusable_requests(void **state)
 {
@@ -421,6 +477,7 @@ main(void)
         cmocka_unit_test(tls_failures_have_their_codes),
         cmocka_unit_test(server_without_tls_is_told_apart),
         cmocka_unit_test(refused_connection_is_unavailable),
+        cmocka_unit_test(connection_that_is_reset_was_accepted),
         cmocka_unit_test(rejects_unusable_requests),
         cmocka_unit_test(request_line_is_bounded),
         UNIX_TEST(unix_socket_is_probed),

@@ -86,7 +86,11 @@ static const struct refusal refusals[] = {
     {"{'url': 'http://a.test', 'to': ['me@1.1.1.1:1']}", "target_user_info", "/to/0"},
     {"{'url': 'http://a.test', 'to': ['x=1.1.1.1:1', 'x=1.1.1.2:1']}", "duplicate_label",
      "/to/1"},
+    /* C086: by decision also under two labels. A second entry would not be a second server,
+     * only a second share of the traffic, which is what a weight is for. */
     {"{'url': 'http://a.test', 'to': ['1.1.1.1:1', 'x=1.1.1.1:1']}", "duplicate_target",
+     "/to/1"},
+    {"{'url': 'http://a.test', 'to': ['a=1.1.1.1:1', 'b=1.1.1.1:1']}", "duplicate_target",
      "/to/1"},
     {"{'url': 'http://a.test', 'to': ['[::1]:1', '[0:0::1]:1']}", "duplicate_target", "/to/1"},
     {"{'url': 'http://a.test', 'to': ['1.1.1.1:1'], 'check': 'ping'}", "check", "/check"},

@@ -20,6 +20,8 @@
     LABEL63 "." LABEL63 "." LABEL63                                                            \
             ".abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghi"
 
+/* Why C077 cannot be: a name holds only what HAProxy takes, and is written as it is. None is
+ * made of another, so that no two become one; files of certificates have the object's id. */
 static void
 name_has_few_characters_and_no_reserved_start(void **state)
 {
