@@ -3,6 +3,7 @@
 """Apply of one changed service among many, everything included, beside what it cannot do
 without: haproxy -c and a reload of the same files, by turns. And what needs no reload."""
 import argparse
+import json
 import re
 import subprocess
 
@@ -55,10 +56,15 @@ def without_reload(one, given, name, work):
 
 
 def bench_runtime(one, given):
-    members = [{"server": "svc00007.s1"}, {"server": "svc00007.s2"}]
-    without_reload(one, given, "weight of a server, applied", lambda n: one.change(
-        "pool", "svc00007", members=[dict(members[0], weight=50 + n), members[1]]))
     connection = filled.Kept(one.api)
+
+    def weigh(n):
+        task = json.loads(connection.ask(*filled.applying([
+            {"op": "merge", "kind": "pool", "name": "svc00007", "body": {"members": [
+                {"server": "svc00007.s1", "weight": 50 + n}, {"server": "svc00007.s2"}]}}])))
+        assert task["state"] == "ok", task
+
+    without_reload(one, given, "weight of a server, applied", weigh)
     without_reload(one, given, "state of a server", lambda n: connection.ask(
         "PUT", "/api/v1/servers/svc00007.s1/state", {"state": ("drain", "ready")[n % 2]}))
     connection.close()

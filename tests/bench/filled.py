@@ -43,7 +43,7 @@ class BenchNode(node.Node):
 
     def apply(self, ops):
         """Changes objects and applies; the task."""
-        task = self.api.expect(200, "POST", "/api/v1/changes?wait=1", {"apply": True, "ops": ops})
+        task = self.api.expect(200, *applying(ops))
         assert task["state"] == "ok", task
         return task
 
@@ -67,6 +67,11 @@ def services(count):
             "name": name, "pool": name, "listeners": ["web"], "hosts": [name + ".test"]}}
 
 
+def applying(ops):
+    """The request that does it, and waits for the end of the task."""
+    return "POST", "/api/v1/changes?wait=1", {"apply": True, "ops": ops}
+
+
 def timed(work):
     start = time.monotonic()
     work()
@@ -88,6 +93,7 @@ class Kept:
         response = self.connection.getresponse()
         text = response.read()
         assert response.status < 300, (response.status, text[:500])
+        return text
 
     def close(self):
         self.connection.close()
