@@ -23,8 +23,8 @@
 #define BODY_SUFFIX ".txt"
 
 /* haproxy_condition.c: the named ACL, and its file when it has one. */
-void condition_put_acl(struct writer *w, const struct object *condition);
-void condition_write_list(struct rendered *r, const struct object *condition);
+void condition_put_acl(struct writer *w, const struct object *o);
+void condition_write_list(struct rendered *r, const struct object *o);
 
 /* haproxy_rule.c: what guards the services of a listener in http mode, and its rules. Before
  * that, txn.lockstep_service has the service's key in the map, where a guarded one serves. */

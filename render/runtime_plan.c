@@ -306,7 +306,7 @@ differs_at(struct runtime_plan *plan, const struct lines *l)
 
     (void)snprintf(
         plan->reload, sizeof plan->reload, "haproxy.cfg line %zu%s%.*s%s%.*s", l->number,
-        first > 0 ? ": " : "", first, words[0].p, second > 0 ? " " : "", second,
+        words[0].n > 0 ? ": " : "", first, words[0].p, second > 0 ? " " : "", second,
         second > 0 ? words[1].p : "");
 }
 

@@ -54,7 +54,7 @@ writer_put_int(struct buf *out, int64_t v)
     }
     for (; at > 1; small /= 100) {
         at -= 2;
-        memcpy(to + at, &pairs[small % 100 * 2], 2);
+        memcpy(to + at, &pairs[(size_t)2 * (small % 100)], 2);
     }
     if (at > 0) {
         *to = (char)('0' + small);

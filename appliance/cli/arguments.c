@@ -133,7 +133,7 @@ take_option(struct cli *c, int argc, char **argv, int *at)
     if (o->value != NULL && value == NULL) {
         return cli_misused(c, "%s needs a value: %s", o->name, o->value);
     }
-    if (o->number && !is_number(value)) {
+    if (o->number && value != NULL && !is_number(value)) {
         return cli_misused(c, "%s: \"%s\" is no number", o->name, value);
     }
     if (c->given_count == OPTIONS_MAX) {

@@ -84,14 +84,20 @@ is_placeholder(const struct schema_kind *kind, const json_t *object)
            strcmp(cli_str(object, "source"), "placeholder") == 0;
 }
 
+static bool
+names_one(const json_t *v, const json_t *objects)
+{
+    return json_is_string(v) && json_object_get(objects, json_string_value(v)) != NULL;
+}
+
 /* v: a name or a list of names. */
 static bool
 names_any(const json_t *v, const json_t *objects)
 {
-    bool any = json_is_string(v) && json_object_get(objects, json_string_value(v)) != NULL;
+    bool any = names_one(v, objects);
 
     for (size_t i = 0; i < json_array_size(v); i++) {
-        any = any || names_any(json_array_get(v, i), objects);
+        any = any || names_one(json_array_get(v, i), objects);
     }
     return any;
 }
@@ -127,15 +133,15 @@ by_text(const void *a, const void *b)
 static json_t *
 sorted(struct cli *c, const json_t *list)
 {
-    size_t count = json_array_size(list);
-    json_t **items = arena_alloc(c->arena, (count + 1) * sizeof(*items));
+    size_t n = json_array_size(list);
+    json_t **items = arena_alloc(c->arena, (n + 1) * sizeof(*items));
     json_t *out = json_array();
 
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < n; i++) {
         items[i] = json_array_get(list, i);
     }
-    qsort(items, count, sizeof(*items), by_text);
-    for (size_t i = 0; i < count; i++) {
+    qsort(items, n, sizeof(*items), by_text);
+    for (size_t i = 0; i < n; i++) {
         json_array_append(out, items[i]);
     }
     return out;

@@ -231,10 +231,10 @@ show_object(const struct schema_kind *kind, const json_t *object)
 int
 cmd_get(struct cli *c, int argc, char **argv)
 {
-    const struct schema_kind *kind;
-    const char *name;
+    const struct schema_kind *kind = NULL;
+    const char *name = NULL;
     json_t *object = NULL;
-    int rest;
+    int rest = 0;
     int status = take_object(c, argc, argv, &kind, &name, &rest);
 
     if (status == 0 && argc > rest) {
@@ -361,10 +361,10 @@ show_done(const struct schema_kind *kind, const char *name, char sign)
 int
 cmd_create(struct cli *c, int argc, char **argv)
 {
-    const struct schema_kind *kind;
-    const char *name;
+    const struct schema_kind *kind = NULL;
+    const char *name = NULL;
     json_t *body = NULL, *made = NULL;
-    int rest;
+    int rest = 0;
     int status = take_object(c, argc, argv, &kind, &name, &rest);
 
     if (status == 0 && kind->singleton) {
@@ -396,11 +396,11 @@ cmd_create(struct cli *c, int argc, char **argv)
 static int
 write_object(struct cli *c, int argc, char **argv, const char *method)
 {
-    const struct schema_kind *kind;
-    const char *name, *etag = NULL;
+    const struct schema_kind *kind = NULL;
+    const char *name = NULL, *etag = NULL;
     json_t *body = NULL, *now = NULL;
     struct rest_answer answer;
-    int rest;
+    int rest = 0;
     int status = take_object(c, argc, argv, &kind, &name, &rest);
 
     if (status == 0 && argc == rest && !cli_flag(c, "--file")) {
@@ -451,9 +451,9 @@ cmd_replace(struct cli *c, int argc, char **argv)
 int
 cmd_delete(struct cli *c, int argc, char **argv)
 {
-    const struct schema_kind *kind;
-    const char *name, *etag = NULL;
-    int rest;
+    const struct schema_kind *kind = NULL;
+    const char *name = NULL, *etag = NULL;
+    int rest = 0;
     int status = take_object(c, argc, argv, &kind, &name, &rest);
 
     if (status == 0 && kind->singleton) {

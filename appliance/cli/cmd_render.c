@@ -39,7 +39,7 @@ static int
 render_body(const struct cli *c, int argc, char **argv, json_t *body)
 {
     const char *file = cli_option(c, "--file");
-    json_t *object = NULL;
+    json_t *given = NULL;
 
     if (c->json && cli_flag(c, "--changed")) {
         return cli_misused(c, "--changed is for text: with --json the lines are in \"added\"");
@@ -51,11 +51,11 @@ render_body(const struct cli *c, int argc, char **argv, json_t *body)
     if (argc > 1 && kind == NULL) {
         return EXIT_USAGE;
     }
-    int status = file != NULL ? cli_read_json(file, &object) : 0;
-    if (status == 0 && object != NULL) {
+    int status = file != NULL ? cli_read_json(file, &given) : 0;
+    if (status == 0 && given != NULL) {
         cli_set_text(body, "kind", kind->name);
         cli_set_text(body, "name", argc > 2 ? argv[2] : NULL);
-        json_object_set_new(body, "body", object);
+        json_object_set_new(body, "body", given);
     }
     return status;
 }

@@ -5,7 +5,7 @@
 #include "cli/show.h"
 
 #define PAGE "1000"
-#define KIB  1024
+#define KIB  1024LL
 
 /* "512", "3.4k", "1.2G": three digits are enough to look at. */
 static const char *

@@ -50,13 +50,11 @@ static void
 put_untried(FILE *to, const json_t *servers)
 {
     CLEANUP(buf_fini) struct buf why = {0};
-    const json_t *server;
-    const char *reason = NULL;
-    size_t i;
+    const char *reason = "";
     size_t untried = 0;
 
-    json_array_foreach(servers, i, server)
-    {
+    for (size_t i = 0; i < json_array_size(servers); i++) {
+        const json_t *server = json_array_get(servers, i);
         const char *detail = cli_str(server, "detail");
 
         if (strcmp(cli_str(server, "result"), "not_tried") == 0) {

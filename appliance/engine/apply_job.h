@@ -17,13 +17,13 @@ enum apply_mode {
 struct apply {
     struct engine *en;
     enum apply_mode mode;
+    bool has_base;
+    bool has_only;       /* of APPLY_DRAFT: the rows of only and no others */
     int64_t task;        /* 0: nobody follows it */
     char *author, *note; /* note NULL: made from the changes */
-    bool has_base;
     struct hash base;
     struct change_set ops;
     struct arena *ops_arena;
-    bool has_only; /* of APPLY_DRAFT: these rows and no others */
     struct only_rows only;
     int64_t confirm_s;
 
@@ -33,18 +33,18 @@ struct apply {
     char detail[ERROR_MSG_BYTES]; /* of the present step */
     struct error error;           /* the first failure */
     const char *failed_text;      /* of the edge that it took */
-    bool back_failed;             /* files or HAProxy may not be as before */
     const char *left;             /* what HAProxy does when the former does not serve */
     struct view *view;            /* what it started from */
     struct snapshot_pair candidate;
     struct rendered *files;
     int64_t number; /* its generation */
     int64_t former; /* to go back to; 0: none */
+    size_t old_workers;
     char former_digest[RENDER_DIGEST_HEX + 1];
     bool running_known;
-    bool same; /* HAProxy runs these files already */
-    size_t old_workers;
+    bool same;                 /* HAProxy runs these files already */
     bool switched;             /* current may be ours */
+    bool back_failed;          /* files or HAProxy may not be as before */
     struct commit head;        /* what COMMIT made */
     struct commit unconfirmed; /* APPLY_BACK: the revision that waits */
     int64_t local_rev;
@@ -62,10 +62,10 @@ MUST_USE err_t apply_check_confirm(
 /* What people see of the present step. */
 void apply_detail(struct apply *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* HAProxy is to run what is installed: the least disruptive way; by a reload of generation
- * number. problems NULL: what HAProxy says is not kept. */
+ * number. p NULL: what HAProxy says is not kept. */
 MUST_USE err_t apply_load(struct apply *a, struct error *e);
 MUST_USE err_t
-apply_reload(struct apply *a, int64_t number, struct problems *problems, struct error *e);
+apply_reload(struct apply *a, int64_t number, struct problems *p, struct error *e);
 /* The commit, on the engine thread. */
 MUST_USE err_t apply_commit(struct apply *a, struct error *e);
 MUST_USE err_t

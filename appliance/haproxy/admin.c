@@ -54,9 +54,11 @@ value_of(struct span line, const char *key, struct span *ret)
 static void
 read_running(struct span line, struct haproxy_info *info)
 {
+    struct span entry;
+    struct span key;
     struct span word;
 
-    if (!span_word(&line, &word) || !span_word(&line, &word) || !span_is(word, RUNNING_KEY) ||
+    if (!span_word(&line, &entry) || !span_word(&line, &key) || !span_is(key, RUNNING_KEY) ||
         !span_word(&line, &word) || word.n != RUNNING_HEX) {
         return;
     }

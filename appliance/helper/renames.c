@@ -25,7 +25,7 @@ is_name(const char *name)
     while (is_alnum(name[n]) || (name[n] != '\0' && strchr("_.:-", name[n]) != NULL)) {
         n++;
     }
-    return name[n] == '\0' && n <= NAME_MAX_BYTES && is_alnum(name[0]);
+    return n <= NAME_MAX_BYTES && name[n] == '\0' && is_alnum(name[0]);
 }
 
 static int

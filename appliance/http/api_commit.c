@@ -177,21 +177,22 @@ restored_json(struct request *r, const struct view *v)
 
 /* Nothing but what was restored is applied, though others may draft until the apply begins. */
 static void
-apply_restored(struct request *r, struct apply_request *q, bool wait)
+apply_restored(struct request *r, const struct apply_request *asked, bool wait)
 {
     const struct view *v = request_fresh_view(r);
+    struct apply_request q = *asked;
     struct apply_only only = {.authors = &r->actor.name, .author_count = 1};
     struct change_set nothing;
     int64_t task = 0;
 
     change_set_init(&nothing);
     if (v->entry_count > 0) {
-        q->only = &only;
+        q.only = &only;
     } else {
-        q->ops = &nothing;
+        q.ops = &nothing;
     }
     r->kept = restored_json(r, v);
-    if (api_apply_start(r, q, &task)) {
+    if (api_apply_start(r, &q, &task)) {
         api_apply_answer(r, task, wait);
     }
 }
