@@ -3,10 +3,12 @@
 
 #include <limits.h>
 #include <setjmp.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -50,4 +52,18 @@ self_aborts(const char *how, const char *assertion)
     found = strstr(buf_str(&out), "assertion failed: ");
     assert_non_null(found);
     assert_non_null(strstr(found, assertion));
+}
+
+bool
+self_spawn_reports(void)
+{
+    char path[] = "/lockstep/no/such";
+    char *argv[] = {path, NULL};
+    pid_t pid = -1;
+
+    if (posix_spawn(&pid, path, NULL, NULL, argv, argv + 1) != 0) {
+        return true;
+    }
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    return false;
 }

@@ -258,21 +258,6 @@ deadline_in_the_past_is_a_timeout(void **state)
     assert_no_children();
 }
 
-/* Not under valgrind, whose vfork is a fork: there posix_spawn itself cannot tell. */
-static bool
-spawn_reports_failures(void)
-{
-    char path[] = "/lockstep/no/such";
-    char *argv[] = {path, NULL};
-    pid_t pid = -1;
-
-    if (posix_spawn(&pid, path, NULL, NULL, argv, argv + 1) != 0) {
-        return true;
-    }
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
-    return false;
-}
-
 static void
 unstartable_program_is_unavailable(void **state)
 {
@@ -284,7 +269,7 @@ unstartable_program_is_unavailable(void **state)
     pid_t pid = -1;
 
     (void)state;
-    if (!spawn_reports_failures()) {
+    if (!self_spawn_reports()) {
         return;
     }
     buf_init(&out, 65536);
