@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "model/object_build.h"
 #include "model/publish_text.h"
+#include "model/validate.h"
 #include "model/value.h"
 
 #define SHOWN_MAX 64 /* a longer key of the request is not repeated in a message */
@@ -82,6 +83,9 @@ finish_http_url(const struct parser *ps, const struct authority *a, struct url *
     const char *path = parser_check(
         ps, &schema_kind(K_SERVICE)->fields[F_SERVICE_PATH], u->path, "url_path",
         "This path cannot be used:");
+    if (path != NULL && validate_path_fault(path) != NULL) {
+        return parser_fail(ps, "url_path", validate_path_fault(path));
+    }
     if (host == NULL || path == NULL) {
         return false;
     }

@@ -43,6 +43,9 @@ void validate_object(const struct object *o, int64_t now_s, struct problems *p);
 void validate_directives(
     const struct object *before, const struct object *after, struct problems *p);
 
+/* Why a path, otherwise right, is none for a service, or NULL. */
+const char *validate_path_fault(const char *path);
+
 /* Objects that refer to (kind, id) in the pair, as problems "in_use" (severity error), each
  * naming the user. Returns how many. */
 size_t validate_in_use(

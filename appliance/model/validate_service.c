@@ -98,18 +98,24 @@ check_modes(const struct checks *c, uint32_t service)
     return true;
 }
 
-/* On a listener with rules a path is compared without these (LAYOUT_PATH in render/layout.h).
- */
+/* On a listener with rules a path is compared without these (LAYOUT_PATH in render/layout.h). */
+const char *
+validate_path_fault(const char *path)
+{
+    if (strchr(path, ';') == NULL && strcasestr(path, "%5c") == NULL) {
+        return NULL;
+    }
+    return "Leave \";\" and \"%5C\" out of the path: paths are compared without what follows a "
+           "semicolon, and with slashes for backslashes.";
+}
+
 static void
 check_path(const struct checks *c, const struct object *o)
 {
-    struct text path = object_text(o, F_SERVICE_PATH);
-    if (strchr(path.s, ';') != NULL || strcasestr(path.s, "%5c") != NULL) {
+    const char *fault = validate_path_fault(object_text(o, F_SERVICE_PATH).s);
+    if (fault != NULL) {
         const struct problem where = checks_at(o, "/path");
-        problems_add(
-            c->p, SEVERITY_ERROR, "not_allowed", &where,
-            "Leave \";\" and \"%%5C\" out of the path: paths are compared without what follows "
-            "a semicolon, and with slashes for backslashes.");
+        problems_add(c->p, SEVERITY_ERROR, "not_allowed", &where, "%s", fault);
     }
 }
 

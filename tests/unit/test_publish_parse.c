@@ -39,6 +39,8 @@ static const struct refusal refusals[] = {
     {"{'url': 'http://a_.-/', 'to': ['1.1.1.1:1']}", "url_host", "/url"},
     {"{'url': 'http://[::1]/', 'to': ['1.1.1.1:1']}", "url_host", "/url"},
     {"{'url': 'http://a.test/../b', 'to': ['1.1.1.1:1']}", "url_path", "/url"},
+    {"{'url': 'http://a.test/a;b', 'to': ['1.1.1.1:1']}", "url_path", "/url"},
+    {"{'url': 'http://a.test/a%5cb', 'to': ['1.1.1.1:1']}", "url_path", "/url"},
     {"{'url': 'http://a.test:0', 'to': ['1.1.1.1:1']}", "port_range", "/url"},
     {"{'url': 'http://a.test:65536', 'to': ['1.1.1.1:1']}", "port_range", "/url"},
     {"{'url': 'http://a.test:', 'to': ['1.1.1.1:1']}", "port_range", "/url"},
