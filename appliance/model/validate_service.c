@@ -98,7 +98,8 @@ check_modes(const struct checks *c, uint32_t service)
     return true;
 }
 
-/* On a listener with rules a path is compared without these (LAYOUT_PATH in render/layout.h). */
+/* On a listener with rules a path is compared without these (LAYOUT_PATH in render/layout.h).
+ */
 const char *
 validate_path_fault(const char *path)
 {
