@@ -240,18 +240,26 @@ put_command(
     return code;
 }
 
+static err_t
+change_server(
+    const char *socket_path, const struct admin_server *at, const char *before,
+    const char *after, int64_t deadline_ms, struct error *e)
+{
+    char command[COMMAND_BYTES];
+    err_t code = put_command(at, before, after, command, e);
+
+    return code == ERR_OK ? admin_do(socket_path, command, deadline_ms, e) : code;
+}
+
 err_t
 admin_set_state(
     const char *socket_path, const struct admin_server *at, const char *state,
     int64_t deadline_ms, struct error *e)
 {
-    char command[COMMAND_BYTES];
     char after[WORD_BYTES];
-    err_t code;
 
     (void)snprintf(after, sizeof after, "state %s", state);
-    code = put_command(at, "set server", after, command, e);
-    return code == ERR_OK ? admin_do(socket_path, command, deadline_ms, e) : code;
+    return change_server(socket_path, at, "set server", after, deadline_ms, e);
 }
 
 err_t
@@ -259,13 +267,10 @@ admin_set_weight(
     const char *socket_path, const struct admin_server *at, int64_t weight, int64_t deadline_ms,
     struct error *e)
 {
-    char command[COMMAND_BYTES];
     char after[WORD_BYTES];
-    err_t code;
 
     (void)snprintf(after, sizeof after, "weight %" PRId64, weight);
-    code = put_command(at, "set server", after, command, e);
-    return code == ERR_OK ? admin_do(socket_path, command, deadline_ms, e) : code;
+    return change_server(socket_path, at, "set server", after, deadline_ms, e);
 }
 
 err_t
@@ -273,13 +278,10 @@ admin_set_maxconn(
     const char *socket_path, const struct admin_server *at, int64_t maxconn,
     int64_t deadline_ms, struct error *e)
 {
-    char command[COMMAND_BYTES];
     char after[WORD_BYTES];
-    err_t code;
 
     (void)snprintf(after, sizeof after, "%" PRId64, maxconn);
-    code = put_command(at, "set maxconn server", after, command, e);
-    return code == ERR_OK ? admin_do(socket_path, command, deadline_ms, e) : code;
+    return change_server(socket_path, at, "set maxconn server", after, deadline_ms, e);
 }
 
 err_t

@@ -51,7 +51,7 @@ def bench_idle(one, count, seconds):
     pid = one.pid_of("lockstepd")
     before = processor_s(pid)
     start = time.monotonic()
-    time.sleep(seconds)
+    time.sleep(seconds)  # what is measured: asking for anything would be work
     used = (processor_s(pid) - before) / (time.monotonic() - start)
     figure("processor of an idle lockstepd at %d services, %%" % count,
            "%.2f" % (100 * used), "<= 0.5")

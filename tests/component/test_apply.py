@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Apply on a real node: refusals leave everything as it was, load does not notice."""
 import contextlib
-import http.client
 import os
 import select
 import socket
@@ -12,6 +11,7 @@ import node
 from backend import Backend
 from load import Load
 from thief import Thief
+from visit import serves, visit
 
 
 class Case(unittest.TestCase):
@@ -37,15 +37,12 @@ class Case(unittest.TestCase):
         return (status["head"]["id"], status["running"]["digest"], self.node.generation(),
                 self.node.config(), self.node.pid_of("haproxy"))
 
-    def serves(self):
-        return asked("app.test") == 200
-
 
 class Refused(Case):
     def refused(self, task, state):
         self.assertEqual(task["state"], "failed", task)
         self.assertEqual(self.state(), state)
-        self.assertTrue(self.serves())
+        self.assertTrue(serves())
         self.assertGreater(self.api.get("/api/v1/draft")["count"], 0, "the draft is lost")
 
     def test_a_port_that_another_program_holds_is_found_before_haproxy_is_touched(self):
@@ -158,7 +155,7 @@ class AnyHost(Case):
                 self.api.patch("/api/v1/haproxy", maxconn=maxconn)
             mute.settimeout(0)
             self.assertRaises(BlockingIOError, mute.accept)
-            self.assertTrue(self.serves())
+            self.assertTrue(serves())
             lines = []
             while not any("app.test" in line for line in lines):
                 self.assertTrue(select.select([log], [], [], 10)[0], lines)
@@ -180,13 +177,13 @@ class Stolen(Case):
                              ("ok", "failed", "ok"), task)
             self.assertEqual(self.state(), state)
             self.assertEqual(self.node.generation("good"), good)
-            self.assertTrue(self.serves())
+            self.assertTrue(serves())
             self.assertEqual(self.api.get("/api/v1/draft")["count"], 1)
         self.node.kill()
         with socket.create_server(("127.0.0.1", 7071)):  # what failed could not start
             self.node.start()
             self.node.wait_ready()
-            self.assertTrue(self.serves())
+            self.assertTrue(serves())
             self.assertEqual(self.state()[:4], state[:4])
         # The port is free again: the same draft is applied.
         self.assertEqual(self.api.apply()["state"], "ok")
@@ -217,16 +214,16 @@ class Paused(Case):
         try:
             self.api.patch("/api/v1/%s/%s" % (plural, host), enabled=False)
             self.assertEqual(self.api.apply()["state"], "ok")
-            self.assertEqual(asked(host), 503)
+            self.assertEqual(visit(host).status, 503)
             other.close()
             node.wait_for(lambda: self.servers(host) == while_paused, "its servers are stopped")
             other = Backend(plural, port=other.port)
             if while_paused:
                 node.wait_for(lambda: self.servers(host) == ["up"], "its server is up again")
-            self.assertEqual(asked(host), 503)
+            self.assertEqual(visit(host).status, 503)
             self.api.patch("/api/v1/%s/%s" % (plural, host), enabled=True)
             self.assertEqual(self.api.apply()["state"], "ok")
-            self.assertEqual([asked(host) for _ in range(5)], [200] * 5)
+            self.assertEqual([visit(host).status for _ in range(5)], [200] * 5)
         finally:
             load.stop()
             other.close()
@@ -256,9 +253,9 @@ class Steady(Case):
 
     def test_haproxy_serves_while_lockstepd_is_dead(self):
         os.kill(self.node.pid_of("lockstepd"), node.signal.SIGKILL)
-        self.assertTrue(self.serves())
+        self.assertTrue(serves())
         self.node.wait_ready()
-        self.assertTrue(self.serves())
+        self.assertTrue(serves())
 
     def test_a_helper_that_is_being_restarted_is_waited_for(self):
         self.api.patch("/api/v1/haproxy", maxconn=2500)
@@ -279,7 +276,7 @@ class Steady(Case):
             self.assertEqual(self.node.generation(), before)
             self.assertEqual(self.node.running_digest(), digest, task)
         self.assertTrue(self.api.get("/api/v1/verify")["ok"])
-        self.assertTrue(self.serves())
+        self.assertTrue(serves())
 
     def ended(self, number):
         task = self.api.get("/api/v1/tasks/%d" % number)
@@ -292,16 +289,7 @@ class Steady(Case):
                 os.kill(pid, node.signal.SIGKILL)
         node.wait_for(lambda: self.node.running_digest() == digest, "HAProxy is back")
         self.node.wait_ready()
-        self.assertTrue(self.serves())
-
-
-def asked(host):
-    connection = http.client.HTTPConnection("127.0.0.1", 80, timeout=5)
-    try:
-        connection.request("GET", "/", headers={"Host": host})
-        return connection.getresponse().status
-    finally:
-        connection.close()
+        self.assertTrue(serves())
 
 
 def pid_line(info):

@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """HAProxy's program is gone, or its admin socket cannot be used: what serves goes on serving, and
 status, answer and log say what is wrong."""
-import contextlib
-import http.client
 import os
 import shutil
 import unittest
 
 import node
 from backend import Backend
+from visit import serves
 
 
 class OwnProgram(node.Node):
@@ -38,13 +37,6 @@ class Broken(unittest.TestCase):
         self.assertEqual(self.api.apply()["state"], "ok")
         self.node.wait_ready()
 
-    def serves(self):
-        connection = http.client.HTTPConnection("127.0.0.1", 80, timeout=5)
-        with contextlib.closing(connection), contextlib.suppress(OSError):
-            connection.request("GET", "/", headers={"Host": "app.test"})
-            return connection.getresponse().status == 200
-        return False
-
     def test_without_the_program_an_apply_fails_and_names_it(self):
         os.rename(self.node.program(), self.node.program() + ".away")
         head = self.api.get("/api/v1/status")["head"]["id"]
@@ -53,12 +45,12 @@ class Broken(unittest.TestCase):
         task = self.api.apply()
         self.assertEqual(task["state"], "failed")
         self.assertIn(self.node.program(), str(task))
-        self.assertTrue(self.serves())
+        self.assertTrue(serves())
         self.assertEqual(self.api.get("/api/v1/status")["head"]["id"], head)
         self.assertEqual(self.node.config(), config)
         os.rename(self.node.program() + ".away", self.node.program())
         self.assertEqual(self.api.apply()["state"], "ok")
-        self.assertTrue(self.serves())
+        self.assertTrue(serves())
 
     def test_a_socket_without_permission_is_told_and_taken_up_again(self):
         path = os.path.join(self.node.run_dir, "haproxy.sock")
@@ -69,7 +61,7 @@ class Broken(unittest.TestCase):
             "the status says so")
         self.assertIn("ermission denied", status["haproxy"]["detail"])
         self.assertIn("ermission denied", self.node.log())
-        self.assertTrue(self.serves())
+        self.assertTrue(serves())
         os.chmod(path, mode)
         node.wait_for(lambda: self.api.get("/api/v1/status")["haproxy"]["up"] == "yes", "back")
 

@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Apply with confirm and with only, on a real node with real traffic."""
-import http.client
 import json
 import os
 import time
@@ -10,6 +9,7 @@ import unittest
 import node
 from backend import Backend
 from lab import wait_for
+from visit import visit
 
 CONFIRM_S = 10
 
@@ -34,14 +34,6 @@ class Case(unittest.TestCase):
     def publish(cls, backend):
         cls.api.expect(200, "POST", "/api/v1/publish",
                        {"url": "http://app.test", "to": [backend.target], "name": "app"})
-
-    def server(self):
-        connection = http.client.HTTPConnection("127.0.0.1", 80, timeout=5)
-        try:
-            connection.request("GET", "/", headers={"Host": "app.test"})
-            return json.loads(connection.getresponse().read())["server"]
-        finally:
-            connection.close()
 
     def apply(self, status=200, **body):
         return self.api.expect(status, "POST", "/api/v1/config/apply?wait=1", body)
@@ -86,7 +78,7 @@ class Confirm(Case):
         self.api.delete("/api/v1/servers/extra")
         task = self.apply(confirm=CONFIRM_S)
         self.api.expect(404, "GET", "/api/v1/servers/extra")
-        self.assertEqual((task["state"], self.server()), ("ok", "two"))
+        self.assertEqual((task["state"], visit("app.test").server), ("ok", "two"))
         waiting = self.waiting()
         self.assertEqual((waiting["rev"], waiting["back_to"], waiting["until"]),
                          (before["rev"] + 1, before["rev"], task["result"]["confirm_until"]))
@@ -101,7 +93,7 @@ class Confirm(Case):
 
         os.kill(self.node.pid_of("lockstepd"), node.signal.SIGKILL)
         self.node.wait(self.node.answers, "lockstepd is back")
-        wait_for(lambda: self.server() == "one", "what was before serves again", CONFIRM_S + 20)
+        wait_for(lambda: visit("app.test").server == "one", "what was before serves again", CONFIRM_S + 20)
         self.assertGreaterEqual(time.monotonic() - start, CONFIRM_S - 1)
         wait_for(lambda: self.waiting() is None, "nothing waits")
         head = self.api.get("/api/v1/status")["head"]

@@ -3,7 +3,6 @@
 """The disk of the state directory is full, or can only be read: HAProxy serves on, what cannot be
 kept is refused with the reason, and nothing has to be repaired when there is room again."""
 import contextlib
-import http.client
 import json
 import os
 import shutil
@@ -12,6 +11,7 @@ import unittest
 
 import node
 from backend import Backend
+from visit import serves
 
 DISK_BYTES = 6 << 20
 JSON = {"Content-Type": "application/json"}
@@ -67,16 +67,6 @@ class Case(unittest.TestCase):
         self.assertEqual(self.api.apply()["state"], "ok")
         self.node.wait_ready()
 
-    def serves(self):
-        connection = http.client.HTTPConnection("127.0.0.1", 80, timeout=5)
-        try:
-            connection.request("GET", "/", headers={"Host": "app.test"})
-            return connection.getresponse().status == 200
-        except OSError:
-            return False
-        finally:
-            connection.close()
-
 
 class Run(Case):
     node_type = SmallRun
@@ -87,7 +77,7 @@ class Run(Case):
             self.api.patch("/api/v1/haproxy", maxconn=2000 + step)
             task = self.api.apply()
             self.assertEqual(task["state"], "ok", task)
-            self.assertTrue(self.serves())
+            self.assertTrue(serves())
         self.assertIn("probers are not told of the reload", self.node.log())
 
 
@@ -112,7 +102,7 @@ class Disk(Case):
                 if not moved:
                     self.assertEqual((digest, generation),
                                      (self.node.running_digest(), self.node.generation()), task)
-                self.assertTrue(self.serves())
+                self.assertTrue(serves())
                 self.node.free()
                 self.assertTrue(self.api.get("/api/v1/verify")["ok"])
                 self.assertEqual(self.api.apply("with room again")["state"], "ok")
@@ -126,7 +116,7 @@ class Disk(Case):
         self.node.kill()
         self.node.start()
         self.node.wait_ready()
-        self.assertTrue(self.serves())
+        self.assertTrue(serves())
 
     def test_a_start_on_a_disk_that_can_only_be_read(self):
         self.node.kill()
@@ -135,7 +125,7 @@ class Disk(Case):
             ["mount", "-o", "remount,ro", self.node.state], check=False).returncode == 0,
             "the disk can only be read")
         self.node.start()
-        node.wait_for(self.serves, "HAProxy serves")
+        node.wait_for(serves, "HAProxy serves")
         node.wait_for(lambda: "Read-only file system" in self.node.log(), "the reason is told")
         mount("-o", "remount,rw", self.node.state)
         self.node.wait_ready()

@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """IPv6 everywhere: listeners, servers, networks, the log and the API, bound and answering."""
-import http.client
 import json
 import socket
 import unittest
@@ -9,6 +8,7 @@ import unittest
 import node
 from api import Api
 from backend import Backend
+from visit import visit
 
 OWN = "2001:db8::1"
 OTHER = "2001:db8::2"
@@ -36,25 +36,14 @@ class IPv6(unittest.TestCase):
         task = cls.api.apply()
         assert task["state"] == "ok", task
 
-    def ask(self, address, source=None, port=80, host="six.test"):
-        connection = http.client.HTTPConnection(
-            address, port, timeout=5, source_address=(source, 0) if source else None)
-        try:
-            connection.request("GET", "/", headers={"Host": host})
-            answer = connection.getresponse()
-            return answer.status, answer.read()
-        finally:
-            connection.close()
-
     def test_listeners_and_servers_answer_on_their_addresses_and_no_other(self):
         self.assertEqual(self.api.get("/api/v1/listeners/http")["addresses"], [OWN, "::1"])
         for address in ("::1", OWN):
-            status, body = self.ask(address)
-            self.assertEqual((status, json.loads(body)["server"]), (200, "six"))
+            self.assertEqual(visit("six.test", to=address).server, "six")
         for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, OTHER)):
             with socket.socket(family) as client:
                 self.assertNotEqual(client.connect_ex((address, 80)), 0, address)
-        self.assertEqual(self.ask("::1", host="[::1]:80")[0], 404)
+        self.assertEqual(visit("[::1]:80", to="::1").status, 404)
 
     def test_networks_and_the_log_are_those_of_the_visitor(self):
         with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as log:
@@ -65,9 +54,9 @@ class IPv6(unittest.TestCase):
             self.api.patch("/api/v1/services/six", listeners=["few", "http"])
             self.api.patch("/api/v1/haproxy", log_target="[::1]:%d" % log.getsockname()[1])
             self.assertEqual(self.api.apply()["state"], "ok")
-            self.assertEqual(self.ask(OWN, OTHER, 81)[0], 200)
+            self.assertEqual(visit("six.test", port=81, to=OWN, source=OTHER).status, 200)
             with self.assertRaises(OSError):
-                self.ask(OWN, OWN, 81)
+                visit("six.test", port=81, to=OWN, source=OWN)
             self.assertIn(OTHER.encode() + b":", log.recv(65536))
 
     def test_an_address_in_use_and_one_that_is_absent_are_named(self):

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers with DNS names, and name servers that are alive, silent or not there."""
 import ctypes
-import http.client
 import os
 import shutil
 import socket
@@ -14,6 +13,7 @@ import unittest
 import node
 from backend import Backend
 from lab import wait_for
+from visit import visit
 
 NAME_SERVERS = ("127.0.0.53", "127.0.0.54")
 CLONE_NEWNS = 0x20000
@@ -87,14 +87,7 @@ class Names(unittest.TestCase):
         cls.apply()
 
     def ask(self, site):
-        connection = http.client.HTTPConnection("127.0.0.1", 80, timeout=5)
-        try:
-            connection.request("GET", "/", headers={"Host": site + ".test"})
-            return connection.getresponse().status
-        except OSError as error:
-            return str(error)
-        finally:
-            connection.close()
+        return visit(site + ".test").status
 
     def await_answer(self, site, status):
         wait_for(lambda: self.ask(site) == status, "%s answers %d" % (site, status), 30)

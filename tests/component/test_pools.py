@@ -4,7 +4,6 @@
 to servers, checks of every kind against stand-ins, long silences, compression."""
 import contextlib
 import csv
-import http.client
 import json
 import re
 import socket
@@ -15,27 +14,11 @@ import node
 from authority import Authority, tls_context
 from backend import Backend, Talk
 from lab import wait_for
+from visit import visit
 
 FAST = {"interval_ms": 100, "timeout_ms": 100, "rise": 1, "fall": 1}
 SILENCE_S = 0.9  # longer than the short timeouts of the listeners here
 SHORT_MS = 400
-
-
-class Answer:
-    def __init__(self, response):
-        self.status, self.headers, self.body = response.status, response.headers, response.read()
-
-    @property
-    def server(self):
-        return json.loads(self.body)["server"]
-
-
-def get(host, source="127.0.0.1", port=80, path="/", **headers):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10,
-                                            source_address=(source, 0))
-    with contextlib.closing(connection):
-        connection.request("GET", path, headers={"Host": host, **headers})
-        return Answer(connection.getresponse())
 
 
 class Case(unittest.TestCase):
@@ -107,18 +90,18 @@ class Sticky(Case):
 
     def test_a_visitor_with_the_cookie_stays_with_its_server(self):
         for wanted in ("one", "two", "one", "two"):
-            first = next(a for a in iter(lambda: get("cookie.test"), None) if a.server == wanted)
+            first = next(a for a in iter(lambda: visit("cookie.test"), None) if a.server == wanted)
             cookie = first.headers["Set-Cookie"]
             self.assertRegex(cookie, "^WHERE=[0-9a-f]{16}; path=/; HttpOnly; SameSite=Lax$")
             self.assertNotIn("cookie.0", cookie)
             for _ in range(3):
-                again = get("cookie.test", Cookie=cookie.split(";")[0])
+                again = visit("cookie.test", headers={"Cookie": cookie.split(";")[0]})
                 self.assertEqual(again.server, wanted)
                 self.assertNotIn("WHERE", again.body.decode(), "the server sees the cookie")
 
     def test_an_address_stays_with_its_server_over_reloads(self):
         visitors = ["127.0.1.%d" % i for i in range(1, 7)]
-        before = {v: get("source.test", v).server for v in visitors}
+        before = {v: visit("source.test", source=v).server for v in visitors}
         self.assertEqual(set(before.values()), {"one", "two"})
         for retries in (1, 2):
             worker = self.node.admin_socket("show info").split("\nPid: ")[1].split()[0]
@@ -127,20 +110,20 @@ class Sticky(Case):
             self.apply()
             self.assertNotIn("\nPid: %s\n" % worker, self.node.admin_socket("show info"))
             wait_for(lambda: "used:%d" % len(visitors) in self.table(), "the table is there", 5)
-            self.assertEqual({v: get("source.test", v).server for v in visitors}, before)
+            self.assertEqual({v: visit("source.test", source=v).server for v in visitors}, before)
 
     def test_a_limit_of_rate_counts_on_over_a_reload(self):
         self.api.create("services", name="limited", listeners=["http"], pool="other",
                         hosts=["limited.test"], rate_limit=3, rate_limit_period_s=60)
         self.apply()
-        visits = [get("limited.test", "127.0.1.9").status for _ in range(4)]
+        visits = [visit("limited.test", source="127.0.1.9").status for _ in range(4)]
         self.assertEqual(visits, [200, 200, 200, 429])
         self.wait_learned()
         self.api.patch("/api/v1/pools/other", retries=5)
         self.apply()
         wait_for(lambda: "used:1" in self.node.admin_socket("show table lockstep.rate.limited"),
                  "the table is there", 5)
-        self.assertEqual(get("limited.test", "127.0.1.9").status, 429)
+        self.assertEqual(visit("limited.test", source="127.0.1.9").status, 429)
         self.api.delete("/api/v1/services/limited")
         self.apply()
 
@@ -170,11 +153,11 @@ class Sticky(Case):
     def test_a_pool_that_is_off_answers_503_and_the_others_serve(self):
         self.api.patch("/api/v1/pools/cookie", enabled=False)
         self.apply()
-        self.assertEqual(get("cookie.test").status, 503)
-        self.assertEqual(get("other.test").server, "one")
+        self.assertEqual(visit("cookie.test").status, 503)
+        self.assertEqual(visit("other.test").server, "one")
         self.api.patch("/api/v1/pools/cookie", enabled=True)
         self.apply()
-        self.assertEqual(get("cookie.test").status, 200)
+        self.assertEqual(visit("cookie.test").status, 200)
 
 
 class Encrypted(Case):
@@ -214,14 +197,14 @@ class Encrypted(Case):
     def test_a_server_with_a_good_certificate_answers(self):
         for name in ("good", "host", "fixed", "anybody", "client"):
             with self.subTest(name):
-                answer = get(name + ".test")
+                answer = visit(name + ".test")
                 self.assertEqual(answer.status, 200, answer.body)
         self.assertIn("host.test", self.context.asked)
 
     def test_a_server_with_a_bad_certificate_gets_no_request(self):
         for name in ("wrongname", "wrongca", "system", "noclient"):
             with self.subTest(name):
-                self.assertIn(get(name + ".test").status, (502, 503))
+                self.assertIn(visit(name + ".test").status, (502, 503))
 
     def test_a_check_uses_tls_when_the_pool_does_unless_told_otherwise(self):
         self.wait_state("auto", "UP", "L7OK")
@@ -426,7 +409,7 @@ class Passed(Case):
             self.assertEqual(sock.recv(1), b"x")
 
     def test_the_server_is_told_the_address_of_the_visitor(self):
-        self.assertEqual(get("proxied.test", "127.0.2.7").status, 200)
+        self.assertEqual(visit("proxied.test", source="127.0.2.7").status, 200)
         headers = list(self.proxied.server.proxied)
         self.assertTrue(any(h[12:14] == b"\x21\x11" and h[16:20] == bytes([127, 0, 2, 7])
                             for h in headers), headers)
@@ -435,16 +418,16 @@ class Passed(Case):
 
     def test_answers_are_compressed_for_those_who_take_it(self):
         asked = {"Accept-Encoding": "gzip"}
-        self.assertEqual(get("gzip.test", **asked).headers["Content-Encoding"], "gzip")
-        self.assertIsNone(get("gzip.test").headers["Content-Encoding"])
-        self.assertIsNone(get("plain.test", **asked).headers["Content-Encoding"])
+        self.assertEqual(visit("gzip.test", headers=asked).headers["Content-Encoding"], "gzip")
+        self.assertIsNone(visit("gzip.test").headers["Content-Encoding"])
+        self.assertIsNone(visit("plain.test", headers=asked).headers["Content-Encoding"])
 
     def test_what_the_rule_looks_at_decides_on_the_server(self):
         def servers(host, how):
-            return [get(host, **how(i % 8)).server for i in range(24)]
+            return [visit(host, **how(i % 8)).server for i in range(24)]
         for host, how in (("uri.test", lambda i: {"path": "/f%d/x" % i}),
                           ("urlparam.test", lambda i: {"path": "/?user=u%d" % i}),
-                          ("hdr.test", lambda i: {"X-Tenant": "t%d" % i})):
+                          ("hdr.test", lambda i: {"headers": {"X-Tenant": "t%d" % i}})):
             with self.subTest(host):
                 seen = servers(host, how)
                 self.assertEqual(seen[:8] * 3, seen)

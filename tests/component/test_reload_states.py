@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a reload must not forget: which servers fail their checks, and what an operator did."""
 import contextlib
-import http.client
-import json
 import threading
 import unittest
 
 import node
 from backend import Backend
+from visit import visit
 
 COUNT = 3
 
@@ -78,12 +77,8 @@ class Case(unittest.TestCase):
 
     def visit(self, seen, ended):
         while not ended.is_set():
-            connection = http.client.HTTPConnection("127.0.0.1", 80, timeout=5)
-            connection.request("GET", "/", headers={"Host": "app.test"})
-            response = connection.getresponse()
-            body = response.read()
-            seen.append(json.loads(body)["server"] if response.status == 200 else body)
-            connection.close()
+            answer = visit("app.test")
+            seen.append(answer.server if answer.status == 200 else answer.body)
             ended.wait(0.01)
 
 

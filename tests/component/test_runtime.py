@@ -17,6 +17,7 @@ import node
 from backend import Backend
 from direct import call
 from load import Load
+from visit import visit
 
 SEEDS = 20
 APPLIES = 50
@@ -113,14 +114,8 @@ class Case(unittest.TestCase):
         return task
 
     def get(self, host, path="/"):
-        connection = http.client.HTTPConnection("127.0.0.1", 80, timeout=5)
-        try:
-            connection.request("GET", path, headers={"Host": host})
-            response = connection.getresponse()
-            body = response.read().decode()
-            return body.split('"')[3] if response.status == 200 else response.status
-        finally:
-            connection.close()
+        answer = visit(host, path)
+        return answer.server if answer.status == 200 else answer.status
 
     def fresh(self):
         """Facts of a HAProxy that starts with the current files, in a network of its own."""

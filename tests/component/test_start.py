@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a start does with a data directory that is not as it was left: HAProxy serves on, and
 nothing is made anew in the place of what was lost."""
-import http.client
 import os
 import shutil
 import sqlite3
@@ -11,6 +10,7 @@ import unittest
 
 import node
 from backend import Backend
+from visit import serves
 
 
 class Start(unittest.TestCase):
@@ -23,14 +23,6 @@ class Start(unittest.TestCase):
                              {"url": "http://app.test", "to": [self.backend.target]})
         self.assertEqual(self.node.api.apply()["state"], "ok")
         self.data = os.path.join(self.node.state, "data")
-
-    def serves(self):
-        try:
-            connection = http.client.HTTPConnection("127.0.0.1", 80, timeout=5)
-            connection.request("GET", "/", headers={"Host": "app.test"})
-            return connection.getresponse().status == 200
-        except OSError:
-            return False
 
     def files(self):
         """All but SQLite's working files, which come and go with each look at the database."""
@@ -47,9 +39,9 @@ class Start(unittest.TestCase):
         before = self.files()
         config = self.node.config()
         self.node.start()
-        node.wait_for(self.serves, "HAProxy serves")
+        node.wait_for(serves, "HAProxy serves")
         node.wait_for(lambda: reason in self.node.log(), "the log says: " + reason)
-        self.assertTrue(self.serves())
+        self.assertTrue(serves())
         self.assertEqual(self.files(), before)
         self.assertEqual(self.node.config(), config)
 
@@ -59,7 +51,7 @@ class Start(unittest.TestCase):
         self.node.start()
         self.node.wait_ready()
         self.assertEqual(self.node.api.get("/api/v1/status")["head"], head)
-        self.assertTrue(self.serves())
+        self.assertTrue(serves())
 
     def test_a_second_daemon_on_the_same_data_is_refused(self):
         with open("/proc/%d/cmdline" % self.node.pid_of("lockstepd"), encoding="utf-8") as file:
@@ -89,7 +81,7 @@ class Start(unittest.TestCase):
         self.node.start()
         self.node.wait_ready()
         self.assertEqual(self.node.api.get("/api/v1/status")["head"], head)
-        self.assertTrue(self.serves())
+        self.assertTrue(serves())
 
     def test_a_lost_data_directory_is_not_a_first_start(self):
         self.node.stop()

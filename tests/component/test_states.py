@@ -3,7 +3,6 @@
 """Operator state and statistics with a real HAProxy: what is decided holds through reloads and
 restarts, and what is shown is what HAProxy says."""
 import contextlib
-import http.client
 import json
 import os
 import signal
@@ -15,18 +14,9 @@ import unittest
 
 import node
 from backend import Backend
+from visit import visit
 
 MONITOR = {"type": "http", "path": "/", "interval_ms": 200, "rise": 1, "fall": 1}
-
-
-def request():
-    connection = http.client.HTTPConnection("127.0.0.1", 80, timeout=5)
-    try:
-        connection.request("GET", "/", headers={"Host": "app.test"})
-        answer = connection.getresponse()
-        return answer.status, answer.read()
-    finally:
-        connection.close()
 
 
 class Case(unittest.TestCase):
@@ -68,7 +58,7 @@ class Case(unittest.TestCase):
         return {r[3]: (int(r[6]), int(r[7]), int(r[8])) for r in rows}
 
     def answered(self, count=12):
-        return {json.loads(request()[1])["server"] for _ in range(count)}
+        return {visit("app.test").server for _ in range(count)}
 
 
 class Operator(Case):
@@ -99,7 +89,7 @@ class Operator(Case):
                             b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
             self.assertIn(b" 101 ", session.recv(65536))
             self.put("s1", state="drain")
-            self.assertEqual(request()[0], 503, "a new visitor got to a drained server")
+            self.assertEqual(visit("app.test").status, 503, "a new visitor got to a drained server")
             session.sendall(b"still here")
             self.assertEqual(session.recv(65536), b"still here")
 
@@ -316,7 +306,7 @@ class Stats(Case):
     def test_2_three_came(self):
         before = self.api.get("/api/v1/stats?pool=app")["pools"][0]["traffic"]["requests"]
         for _ in range(3):
-            self.assertEqual(request()[0], 200)
+            self.assertEqual(visit("app.test").status, 200)
 
         def counted():
             traffic = self.api.get("/api/v1/stats?pool=app")["pools"][0]["traffic"]

@@ -12,6 +12,7 @@ import node
 from api import Api
 from backend import Backend
 from thief import Thief
+from visit import visit
 
 FORWARD = ("plan", "render", "check", "bind", "activate", "load", "verify", "commit", "settle")
 BACK = ("back", "back_load", "back_verify")
@@ -67,16 +68,8 @@ class Crash(unittest.TestCase):
         if maxconn:
             self.assertIn("maxconn %d\n" % maxconn, self.node.config(), place)
         self.assertTrue(self.api.get("/api/v1/verify")["ok"], place)
-        self.assertEqual(self.answer("app.test"), 200, place)
+        self.assertEqual(visit("app.test").status, 200, place)
         return status
-
-    def answer(self, host):
-        connection = http.client.HTTPConnection("127.0.0.1", 80, timeout=5)
-        try:
-            connection.request("GET", "/", headers={"Host": host})
-            return connection.getresponse().status
-        finally:
-            connection.close()
 
     def change(self):
         type(self).value += 1
@@ -119,7 +112,7 @@ class Crash(unittest.TestCase):
                 status = self.agree(place)
                 committed = status["head"]["rev"] == head + 1
                 self.assertEqual(committed, place == "apply_commit_after")
-                self.assertEqual(self.answer(host), 200 if committed else 404, place)
+                self.assertEqual(visit(host).status, 200 if committed else 404, place)
                 weight = " %d " % members[0]["weight"]
                 self.assertEqual(weight in self.node.admin_socket("show servers state " + pool),
                                  committed, place)

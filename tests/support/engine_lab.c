@@ -370,6 +370,20 @@ engine_lab_must(struct engine_lab *l, const char *ops)
     }
 }
 
+void
+engine_lab_apply_ok(struct engine_lab *l, const char *ops)
+{
+    int64_t task = 0;
+    json_t *v;
+
+    if (engine_lab_apply_ops(l, ops, &task) != ERR_OK) {
+        fail_msg("%s: %s", ops, l->error.msg);
+    }
+    v = engine_lab_task(l, task);
+    assert_string_equal(json_string_value(json_object_get(v, "state")), "ok");
+    json_decref(v);
+}
+
 json_t *
 engine_lab_applied(struct engine_lab *l)
 {

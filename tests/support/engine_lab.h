@@ -66,6 +66,8 @@ bool engine_lab_serves_head(struct engine_lab *l); /* for engine_lab_await */
  * at which the fake answers. */
 err_t engine_lab_edit(struct engine_lab *l, const char *ops);
 err_t engine_lab_apply_ops(struct engine_lab *l, const char *ops, int64_t *ret_task);
+/* The same, and its task must end well. */
+void engine_lab_apply_ok(struct engine_lab *l, const char *ops);
 /* Starts an apply of the draft; aborts when it cannot be started. */
 int64_t engine_lab_apply(struct engine_lab *l);
 /* Waits for the end; the caller owns the result. */

@@ -14,11 +14,13 @@
 
 #include <cmocka.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "helper/protocol.h"
 #include "helper/server.h"
+#include "tests/support/self.h"
 
 static void
 must(err_t code, const struct error *e)
@@ -70,6 +72,24 @@ helper_lab_close(struct helper_lab *l)
     json_decref(l->answer);
     helper_context_close(&l->context);
     must(file_remove_tree_at(AT_FDCWD, l->top, &e), &e);
+}
+
+int
+helper_lab_setup(void **state)
+{
+    struct helper_lab *l = xcalloc(1, sizeof *l);
+
+    helper_lab_open(l, self_path());
+    *state = l;
+    return 0;
+}
+
+int
+helper_lab_teardown(void **state)
+{
+    helper_lab_close(*state);
+    free(*state);
+    return 0;
 }
 
 const char *

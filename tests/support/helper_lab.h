@@ -21,6 +21,11 @@ struct helper_lab {
 /* haproxy: the program that checks. */
 void helper_lab_open(struct helper_lab *l, const char *haproxy);
 void helper_lab_close(struct helper_lab *l);
+/* A test of cmocka whose *state is such a lab; this program checks, as its main() says. */
+int helper_lab_setup(void **state);
+int helper_lab_teardown(void **state);
+#define HELPER_LAB_TEST(test)                                                                  \
+    cmocka_unit_test_setup_teardown(test, helper_lab_setup, helper_lab_teardown)
 
 /* Path below the top; valid until the next call. */
 const char *helper_lab_path(struct helper_lab *l, const char *fmt, ...) PRINTF_LIKE(2, 3);

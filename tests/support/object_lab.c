@@ -46,20 +46,24 @@ name_of_id(void *ctx, enum kind kind, const char *id)
 
 const struct object_refs lab_refs = {id_of_name, name_of_id, NULL};
 
-struct object_lab *
-object_lab_new(void)
+int
+object_lab_setup(void **state)
 {
     struct object_lab *w = xcalloc(1, sizeof *w);
 
     problems_init(&w->p, arena_new(ARENA_BYTES));
-    return w;
+    *state = w;
+    return 0;
 }
 
-void
-object_lab_free(struct object_lab *w)
+int
+object_lab_teardown(void **state)
 {
+    struct object_lab *w = *state;
+
     arena_free(w->p.arena);
     free(w);
+    return 0;
 }
 
 json_t *

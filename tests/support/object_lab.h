@@ -15,8 +15,11 @@ struct object_lab {
 
 extern const struct object_refs lab_refs;
 
-struct object_lab *object_lab_new(void);
-void object_lab_free(struct object_lab *w);
+/* A test of cmocka whose *state is such a lab. */
+int object_lab_setup(void **state);
+int object_lab_teardown(void **state);
+#define OBJECT_LAB_TEST(test)                                                                  \
+    cmocka_unit_test_setup_teardown(test, object_lab_setup, object_lab_teardown)
 
 /* In all of these texts single quotes stand for double ones. */
 json_t *lab_json(const char *text);

@@ -62,23 +62,11 @@ rows_say_the_same(struct engine_lab *l, const char *key)
         l, "[{'op': 'create', 'kind': 'automation_key', 'body': {'name': '" key "'}}]")
 
 static void
-apply_ops(struct engine_lab *l, const char *ops)
-{
-    int64_t task = 0;
-    json_t *v;
-
-    assert_int_equal(engine_lab_apply_ops(l, ops, &task), ERR_OK);
-    v = engine_lab_task(l, task);
-    assert_string_equal(json_string_value(json_object_get(v, "state")), "ok");
-    json_decref(v);
-}
-
-static void
 every_kind_of_edit_shows_what_its_rows_say(void **state)
 {
     struct engine_lab *l = *state;
 
-    apply_ops(
+    engine_lab_apply_ok(
         l, "[" LAB_SERVER("a") "," LAB_SERVER("b") "," LAB_SERVER("c") "," POOL("p", "a") "]");
     engine_lab_must(
         l, "[{'op': 'create', 'kind': 'server_state', 'body': {'name': 'b', 'server': 'b',"
@@ -118,7 +106,7 @@ a_row_that_was_left_out_comes_in_with_the_edit_that_makes_room(void **state)
     struct engine_lab *l = *state;
 
     engine_lab_must(l, "[" LAB_SERVER("a") "," LAB_SERVER("b") "]");
-    apply_ops(
+    engine_lab_apply_ok(
         l, "[{'op': 'create', 'kind': 'server', 'body': {'name': 'a', 'address': '10.0.0.9',"
            "'port': 9}}]");
     assert_int_equal(object_int(drafted(l, "a"), F_SERVER_PORT), 9);

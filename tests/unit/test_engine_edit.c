@@ -280,24 +280,12 @@ the_whole_draft_is_discarded(void **state)
 /* ---- what others commit ---- */
 
 static void
-apply_ops(struct engine_lab *l, const char *ops)
-{
-    int64_t task = 0;
-    json_t *v;
-
-    assert_int_equal(engine_lab_apply_ops(l, ops, &task), ERR_OK);
-    v = engine_lab_task(l, task);
-    assert_string_equal(json_string_value(json_object_get(v, "state")), "ok");
-    json_decref(v);
-}
-
-static void
 rows_of_other_objects_rebase(void **state)
 {
     struct engine_lab *l = *state;
 
     engine_lab_must(l, "[" CREATE_WEB("1") "]");
-    apply_ops(l, "[" CREATE_WEB("2") "]");
+    engine_lab_apply_ok(l, "[" CREATE_WEB("2") "]");
     assert_string_equal(engine_lab_draft(l), "server web1");
     assert_non_null(engine_lab_head_object(l, K_SERVER, "web2"));
     apply(l);
@@ -315,7 +303,8 @@ a_row_whose_object_moved_is_a_conflict_until_discarded(void **state)
     apply(l);
     engine_lab_must(
         l, "[{'op': 'merge', 'kind': 'server', 'name': 'web1', 'body': {'port': 81}}]");
-    apply_ops(l, "[{'op': 'merge', 'kind': 'server', 'name': 'web1', 'body': {'port': 82}}]");
+    engine_lab_apply_ok(
+        l, "[{'op': 'merge', 'kind': 'server', 'name': 'web1', 'body': {'port': 82}}]");
     assert_string_equal(engine_lab_draft(l), "server web1!");
     task = engine_lab_task(l, engine_lab_apply(l));
     assert_string_equal(json_string_value(json_object_get(task, "code")), "conflict");
@@ -337,7 +326,8 @@ the_same_change_by_somebody_else_leaves_no_row(void **state)
     apply(l);
     engine_lab_must(
         l, "[{'op': 'merge', 'kind': 'server', 'name': 'web1', 'body': {'port': 81}}]");
-    apply_ops(l, "[{'op': 'merge', 'kind': 'server', 'name': 'web1', 'body': {'port': 81}}]");
+    engine_lab_apply_ok(
+        l, "[{'op': 'merge', 'kind': 'server', 'name': 'web1', 'body': {'port': 81}}]");
     assert_string_equal(engine_lab_draft(l), "");
 }
 
@@ -347,7 +337,7 @@ a_name_that_was_taken_meanwhile_is_a_conflict(void **state)
     struct engine_lab *l = *state;
 
     engine_lab_must(l, "[" CREATE_WEB("1") ", " CREATE_WEB("2") "]");
-    apply_ops(l, "[" CREATE_WEB("1") "]");
+    engine_lab_apply_ok(l, "[" CREATE_WEB("1") "]");
     assert_string_equal(engine_lab_draft(l), "server web1!, server web2");
 }
 
@@ -359,7 +349,7 @@ a_reference_that_went_away_is_a_conflict(void **state)
     engine_lab_must(l, "[" CREATE_WEB("1") "]");
     apply(l);
     engine_lab_must(l, "[" CREATE_APP("{'server': 'web1'}") "]");
-    apply_ops(l, "[{'op': 'delete', 'kind': 'server', 'name': 'web1'}]");
+    engine_lab_apply_ok(l, "[{'op': 'delete', 'kind': 'server', 'name': 'web1'}]");
     assert_string_equal(engine_lab_draft(l), "pool app!");
 }
 
@@ -372,7 +362,8 @@ the_draft_survives_a_restart(void **state)
     apply(l);
     engine_lab_must(
         l, "[{'op': 'merge', 'kind': 'server', 'name': 'web1', 'body': {'port': 81}}]");
-    apply_ops(l, "[{'op': 'merge', 'kind': 'server', 'name': 'web1', 'body': {'port': 82}}]");
+    engine_lab_apply_ok(
+        l, "[{'op': 'merge', 'kind': 'server', 'name': 'web1', 'body': {'port': 82}}]");
     engine_lab_must(l, "[" CREATE_WEB("2") "]");
     engine_lab_close(l);
     engine_lab_start(l);

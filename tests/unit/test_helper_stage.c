@@ -26,27 +26,6 @@
 #define BAD  "global\n    description BAD\n"
 #define SLOW "global\n    description SLOW\n"
 
-static int
-set_up(void **state)
-{
-    struct helper_lab *l = malloc(sizeof *l);
-
-    if (l == NULL) {
-        return 1;
-    }
-    helper_lab_open(l, self_path());
-    *state = l;
-    return 0;
-}
-
-static int
-tear_down(void **state)
-{
-    helper_lab_close(*state);
-    free(*state);
-    return 0;
-}
-
 static bool
 exists(struct helper_lab *l, const char *path)
 {
@@ -504,30 +483,28 @@ checker(const char *path)
     return 0;
 }
 
-#define STAGE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int
 main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        STAGE_TEST(a_generation_is_copied_and_checked),
-        STAGE_TEST(what_the_checker_says_is_told),
-        STAGE_TEST(a_checker_that_hangs_is_ended),
-        STAGE_TEST(nothing_staged_is_not_found),
-        STAGE_TEST(other_names_are_refused),
-        STAGE_TEST(other_kinds_of_files_are_refused),
-        STAGE_TEST(files_of_somebody_else_are_refused),
-        STAGE_TEST(hostile_content_is_refused_and_leaves_no_trace),
-        STAGE_TEST(more_than_256_megabytes_are_refused),
-        STAGE_TEST(the_same_content_may_be_staged_again),
-        STAGE_TEST(another_content_replaces_what_is_not_in_use),
-        STAGE_TEST(what_is_in_use_is_never_overwritten),
-        STAGE_TEST(what_is_in_use_stays_installable_whatever_the_checker_says_later),
-        STAGE_TEST(only_checked_generations_are_installed),
-        STAGE_TEST(links_name_the_generation),
-        STAGE_TEST(old_ones_go_but_for_what_is_in_use_and_the_newest_five),
-        STAGE_TEST(a_link_that_names_no_generation_is_corrupt),
-        STAGE_TEST(opening_removes_what_an_interrupted_stage_left),
+        HELPER_LAB_TEST(a_generation_is_copied_and_checked),
+        HELPER_LAB_TEST(what_the_checker_says_is_told),
+        HELPER_LAB_TEST(a_checker_that_hangs_is_ended),
+        HELPER_LAB_TEST(nothing_staged_is_not_found),
+        HELPER_LAB_TEST(other_names_are_refused),
+        HELPER_LAB_TEST(other_kinds_of_files_are_refused),
+        HELPER_LAB_TEST(files_of_somebody_else_are_refused),
+        HELPER_LAB_TEST(hostile_content_is_refused_and_leaves_no_trace),
+        HELPER_LAB_TEST(more_than_256_megabytes_are_refused),
+        HELPER_LAB_TEST(the_same_content_may_be_staged_again),
+        HELPER_LAB_TEST(another_content_replaces_what_is_not_in_use),
+        HELPER_LAB_TEST(what_is_in_use_is_never_overwritten),
+        HELPER_LAB_TEST(what_is_in_use_stays_installable_whatever_the_checker_says_later),
+        HELPER_LAB_TEST(only_checked_generations_are_installed),
+        HELPER_LAB_TEST(links_name_the_generation),
+        HELPER_LAB_TEST(old_ones_go_but_for_what_is_in_use_and_the_newest_five),
+        HELPER_LAB_TEST(a_link_that_names_no_generation_is_corrupt),
+        HELPER_LAB_TEST(opening_removes_what_an_interrupted_stage_left),
     };
 
     if (argc == 4 && strcmp(argv[1], "-c") == 0) {

@@ -300,27 +300,6 @@ each_byte_that_is_changed_is_seen(void **state)
 #define WARNING        "[WARNING]  (1) : config : parsing [haproxy.cfg:1] : x\n"
 #define LATER          CONFIG(DIGEST2, "2"), RUNNING(DIGEST2)
 
-static int
-set_up(void **state)
-{
-    struct helper_lab *l = malloc(sizeof *l);
-
-    if (l == NULL) {
-        return 1;
-    }
-    helper_lab_open(l, self_path());
-    *state = l;
-    return 0;
-}
-
-static int
-tear_down(void **state)
-{
-    helper_lab_close(*state);
-    free(*state);
-    return 0;
-}
-
 static void
 put(struct helper_lab *l, int n, const char *config, const char *running)
 {
@@ -551,8 +530,6 @@ checker(const char *path)
     return fputs(strstr(buf_str(&text), WARNED) != NULL ? WARNING : "checked\n", stdout) < 0;
 }
 
-#define LAB_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int
 main(int argc, char **argv)
 {
@@ -562,12 +539,12 @@ main(int argc, char **argv)
         cmocka_unit_test(the_digest_may_differ_where_it_stands),
         cmocka_unit_test(a_nul_is_no_end),
         cmocka_unit_test(each_byte_that_is_changed_is_seen),
-        LAB_TEST(weights_need_no_checker),
-        LAB_TEST(another_file_needs_the_checker),
-        LAB_TEST(what_is_current_must_be_marked),
-        LAB_TEST(what_the_checker_warns_of_is_not_swallowed),
-        LAB_TEST(another_program_checks_anew),
-        LAB_TEST(what_is_refused_is_refused_all_the_same),
+        HELPER_LAB_TEST(weights_need_no_checker),
+        HELPER_LAB_TEST(another_file_needs_the_checker),
+        HELPER_LAB_TEST(what_is_current_must_be_marked),
+        HELPER_LAB_TEST(what_the_checker_warns_of_is_not_swallowed),
+        HELPER_LAB_TEST(another_program_checks_anew),
+        HELPER_LAB_TEST(what_is_refused_is_refused_all_the_same),
     };
 
     if (argc == 4 && strcmp(argv[1], "-c") == 0) {

@@ -384,40 +384,24 @@ schema_has_only_shapes_that_parsing_knows(void **state)
     }
 }
 
-static int
-setup(void **state)
-{
-    *state = object_lab_new();
-    return 0;
-}
-
-static int
-teardown(void **state)
-{
-    object_lab_free(*state);
-    return 0;
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(singletons_exist_with_their_defaults),
-        T(singleton_keeps_its_name_where_it_is_read_only),
-        T(knows_which_fields_differ),
-        T(canonical_bytes_must_be_exact),
-        T(fields_that_came_later_stand_in_the_bytes_when_they_say_something),
-        T(canonical_references_are_ids),
-        T(certificates_have_their_pem_in_the_canonical_form),
-        T(patches_by_the_product_are_checked),
-        T(counts_references),
-        T(makes_ids_that_differ),
-        T(tells_every_reference_with_its_place),
-        T(shows_the_id_of_what_is_gone),
-        T(effect_is_that_of_the_fields_that_differ),
-        T(schema_has_only_shapes_that_parsing_knows),
+        OBJECT_LAB_TEST(singletons_exist_with_their_defaults),
+        OBJECT_LAB_TEST(singleton_keeps_its_name_where_it_is_read_only),
+        OBJECT_LAB_TEST(knows_which_fields_differ),
+        OBJECT_LAB_TEST(canonical_bytes_must_be_exact),
+        OBJECT_LAB_TEST(fields_that_came_later_stand_in_the_bytes_when_they_say_something),
+        OBJECT_LAB_TEST(canonical_references_are_ids),
+        OBJECT_LAB_TEST(certificates_have_their_pem_in_the_canonical_form),
+        OBJECT_LAB_TEST(patches_by_the_product_are_checked),
+        OBJECT_LAB_TEST(counts_references),
+        OBJECT_LAB_TEST(makes_ids_that_differ),
+        OBJECT_LAB_TEST(tells_every_reference_with_its_place),
+        OBJECT_LAB_TEST(shows_the_id_of_what_is_gone),
+        OBJECT_LAB_TEST(effect_is_that_of_the_fields_that_differ),
+        OBJECT_LAB_TEST(schema_has_only_shapes_that_parsing_knows),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

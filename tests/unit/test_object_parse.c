@@ -338,45 +338,29 @@ names_the_object_in_problems(void **state)
     object_unref(base);
 }
 
-static int
-setup(void **state)
-{
-    *state = object_lab_new();
-    return 0;
-}
-
-static int
-teardown(void **state)
-{
-    object_lab_free(*state);
-    return 0;
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(fills_defaults_and_normalises),
-        T(writes_references_as_ids_and_null_as_null),
-        T(sorts_lists_whose_order_means_nothing),
-        T(keeps_fields_that_have_no_meaning_now),
-        T(escapes_quotes_backslashes_and_line_ends),
-        T(takes_its_own_id_and_kind_back),
-        T(thousand_members_fit_and_no_more),
-        T(names_every_problem_at_once),
-        T(tells_types_apart),
-        T(says_the_range_and_its_unit),
-        T(says_the_length_of_texts),
-        T(gives_the_reason_of_a_text_check),
-        T(lists_the_values_of_an_enum),
-        T(refuses_duplicates_in_sets),
-        T(sorts_sets_of_numbers),
-        T(counts_items),
-        T(refuses_unknown_references),
-        T(escapes_and_cuts_foreign_keys),
-        T(names_the_object_in_problems),
+        OBJECT_LAB_TEST(fills_defaults_and_normalises),
+        OBJECT_LAB_TEST(writes_references_as_ids_and_null_as_null),
+        OBJECT_LAB_TEST(sorts_lists_whose_order_means_nothing),
+        OBJECT_LAB_TEST(keeps_fields_that_have_no_meaning_now),
+        OBJECT_LAB_TEST(escapes_quotes_backslashes_and_line_ends),
+        OBJECT_LAB_TEST(takes_its_own_id_and_kind_back),
+        OBJECT_LAB_TEST(thousand_members_fit_and_no_more),
+        OBJECT_LAB_TEST(names_every_problem_at_once),
+        OBJECT_LAB_TEST(tells_types_apart),
+        OBJECT_LAB_TEST(says_the_range_and_its_unit),
+        OBJECT_LAB_TEST(says_the_length_of_texts),
+        OBJECT_LAB_TEST(gives_the_reason_of_a_text_check),
+        OBJECT_LAB_TEST(lists_the_values_of_an_enum),
+        OBJECT_LAB_TEST(refuses_duplicates_in_sets),
+        OBJECT_LAB_TEST(sorts_sets_of_numbers),
+        OBJECT_LAB_TEST(counts_items),
+        OBJECT_LAB_TEST(refuses_unknown_references),
+        OBJECT_LAB_TEST(escapes_and_cuts_foreign_keys),
+        OBJECT_LAB_TEST(names_the_object_in_problems),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

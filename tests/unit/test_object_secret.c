@@ -125,29 +125,15 @@ remembers_secrets_to_wipe_them(void **state)
     parse_fini(&p);
 }
 
-static int
-setup(void **state)
-{
-    *state = object_lab_new();
-    return 0;
-}
-
-static int
-teardown(void **state)
-{
-    object_lab_free(*state);
-    return 0;
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(keeps_a_secret_that_is_not_given), T(asks_for_a_secret_that_is_not_there),
-        T(shows_secrets_only_as_set_or_not), T(lets_only_the_product_set_read_only_fields),
-        T(remembers_secrets_to_wipe_them),
+        OBJECT_LAB_TEST(keeps_a_secret_that_is_not_given),
+        OBJECT_LAB_TEST(asks_for_a_secret_that_is_not_there),
+        OBJECT_LAB_TEST(shows_secrets_only_as_set_or_not),
+        OBJECT_LAB_TEST(lets_only_the_product_set_read_only_fields),
+        OBJECT_LAB_TEST(remembers_secrets_to_wipe_them),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -158,27 +158,11 @@ hostile_texts_are_refused_or_stored_byte_for_byte(void **state)
     assert_true(taken > 3 * fields);
 }
 
-static int
-setup(void **state)
-{
-    *state = object_lab_new();
-    return 0;
-}
-
-static int
-teardown(void **state)
-{
-    object_lab_free(*state);
-    return 0;
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(hostile_texts_are_refused_or_stored_byte_for_byte),
+        OBJECT_LAB_TEST(hostile_texts_are_refused_or_stored_byte_for_byte),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,26 +60,11 @@ stored_lines_that_would_be_refused_today_stay(void **state)
     object_unref(opened);
 }
 
-static int
-setup(void **state)
-{
-    *state = object_lab_new();
-    return 0;
-}
-
-static int
-teardown(void **state)
-{
-    object_lab_free(*state);
-    return 0;
-}
-
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            stored_lines_that_would_be_refused_today_stay, setup, teardown),
+        OBJECT_LAB_TEST(stored_lines_that_would_be_refused_today_stay),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
