@@ -51,6 +51,9 @@ enum x509_key { X509_KEY_OTHER, X509_KEY_RSA, X509_KEY_EC };
  * perhaps behind "*.". Quick: some microseconds. Returns the kind of its key; of a chain that
  * x509_read refuses, anything. */
 enum x509_key x509_server_names(const char *chain_pem, size_t bytes, struct buf *out);
+/* Whether a certificate for names is for each of wanted, itself or by a wildcard of one label;
+ * both as x509_server_names makes them. */
+bool x509_names_cover(const char *names, const char *wanted);
 
 /* Demands that whoever is connected to has a certificate for a DNS name. ctx: an SSL_CTX of
  * OpenSSL, as other libraries hand it to a callback. */

@@ -249,3 +249,38 @@ x509_server_names(const char *chain_pem, size_t bytes, struct buf *out)
     ERR_clear_error();
     return key;
 }
+
+/* Whether names has a word of star and tail. */
+static bool
+has_name(const char *names, const char *star, const char *tail, size_t len)
+{
+    size_t star_len = strlen(star);
+
+    for (const char *at = names; *at != '\0'; at += strspn(at, " ")) {
+        size_t n = strcspn(at, " ");
+
+        if (n == star_len + len && memcmp(at, star, star_len) == 0 &&
+            memcmp(at + star_len, tail, len) == 0) {
+            return true;
+        }
+        at += n;
+    }
+    return false;
+}
+
+bool
+x509_names_cover(const char *names, const char *wanted)
+{
+    for (const char *at = wanted; *at != '\0'; at += strspn(at, " ")) {
+        size_t n = strcspn(at, " ");
+        const char *dot = memchr(at, '.', n);
+        bool found = has_name(names, "", at, n) ||
+                     (dot != NULL && has_name(names, "*", dot, n - (size_t)(dot - at)));
+
+        if (!found) {
+            return false;
+        }
+        at += n;
+    }
+    return true;
+}

@@ -221,6 +221,24 @@ write_commit(struct apply *a, const struct snapshot_pair *to, struct error *e)
     return code;
 }
 
+/* What was committed at once during the apply may refer to what the apply deletes. */
+static err_t
+check_refs(const struct snapshot_pair *to, struct error *e)
+{
+    for (size_t i = 0; i < snapshot_count(to->shared); i++) {
+        const struct object *o = snapshot_at(to->shared, i);
+
+        if (schema_kind(o->kind)->direct && view_dangles(o, to)) {
+            return error_set(
+                e, ERR_CONFLICT,
+                "the %s \"%s\" was changed meanwhile and is for something that this apply "
+                "deletes: take that out of it first",
+                schema_kind(o->kind)->name, o->name.s);
+        }
+    }
+    return ERR_OK;
+}
+
 /* What belongs to others follows them, also what was committed during the apply, and comes
  * back with them. */
 static err_t
@@ -235,6 +253,9 @@ merge_all(struct apply *a, struct snapshot_pair *to, struct error *e)
     }
     if (code == ERR_OK) {
         code = belong_settle(to, e);
+    }
+    if (code == ERR_OK && to->shared != NULL) {
+        code = check_refs(to, e);
     }
     return code == ERR_OK && to->shared != NULL
                ? belong_return(live->shared, a->candidate.shared, &to->shared, e)

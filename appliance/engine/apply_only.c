@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "engine/inner.h"
+#include "model/belong.h"
 
 #define POINTER_BYTES 48
 #define NAME_SHOWN    128 /* bytes of a name from outside */
@@ -382,6 +383,9 @@ only_candidate(
     if (code == ERR_OK) {
         code = build(v, rows, SCOPE_LOCAL, v->now.local, &local, e);
         made.local = local;
+    }
+    if (code == ERR_OK) {
+        code = belong_settle(&made, e);
     }
     if (code != ERR_OK) {
         return code;

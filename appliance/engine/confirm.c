@@ -232,11 +232,35 @@ confirm_now(
 
 /* ---- the content to go back to ---- */
 
-/* Objects that change at once stay as they are, but one that came to refer to what goes back
- * goes back with it. */
+/* A key without the pools that go back, never with more rights than it has now: NULL when it
+ * has no other, since an empty list means all. */
+static struct object *
+narrow_key(const struct object *key, const struct snapshot_pair *in)
+{
+    const struct value *pools = object_value(key, F_AUTOMATION_KEY_POOLS);
+    json_auto_t *left = json_array();
+    json_auto_t *patch = json_pack("{s:O}", "pools", left);
+    struct object *ret = NULL;
+    err_t code = ERR_OK;
+
+    for (uint32_t i = 0; i < pools->count; i++) {
+        const char *id = pools->u.items[i].u.text.s;
+
+        if (snapshot_by_id(in->shared, K_POOL, id) != NULL) {
+            json_array_append_new(left, json_string(id));
+        }
+    }
+    if (json_array_size(left) > 0) {
+        code = object_with(key, patch, &ret, NULL);
+        ASSERT(code == ERR_OK);
+    }
+    return ret;
+}
+
+/* Objects that change at once stay as they are, but for what they came to refer to and what
+ * goes back. */
 static err_t
-drop_dangling(
-    const struct snapshot *former, struct snapshot_pair *in, bool *ret_found, struct error *e)
+drop_dangling(struct snapshot_pair *in, bool *ret_found, struct error *e)
 {
     struct snapshot_edit *x = NULL;
     struct snapshot *made = NULL;
@@ -245,18 +269,21 @@ drop_dangling(
 
     for (size_t i = 0; i < count; i++) {
         const struct object *o = snapshot_at(in->shared, i);
-        const struct object *before;
+        struct object *less;
 
         if (!schema_kind(o->kind)->direct || !view_dangles(o, in)) {
             continue;
         }
         x = x != NULL ? x : snapshot_edit_new(in->shared);
-        before = snapshot_by_id(former, o->kind, o->id);
-        if (before != NULL && !view_dangles(before, in)) {
-            snapshot_edit_put(x, object_ref(before));
+        less = o->kind == K_AUTOMATION_KEY ? narrow_key(o, in) : NULL;
+        if (less != NULL) {
+            snapshot_edit_put(x, less);
         } else {
             snapshot_edit_remove(x, o->kind, o->id);
         }
+        log_warning(
+            "going back: the %s %s %s", schema_kind(o->kind)->name, o->name.s,
+            less != NULL ? "loses pools that go back" : "goes with what it was for");
     }
     *ret_found = x != NULL;
     if (x == NULL) {
@@ -292,7 +319,7 @@ confirm_content(
         to.shared = merged;
     }
     while (code == ERR_OK && found) {
-        code = drop_dangling(former, &to, &found, e);
+        code = drop_dangling(&to, &found, e);
     }
     if (code == ERR_OK) {
         code = belong_settle(&to, e);

@@ -40,6 +40,7 @@ check_object(void *ctx, const struct object *before, const struct object *after)
     }
     validate_object(after, c->now_s, c->p);
     validate_directives(before, after, c->p);
+    validate_paths(before, after, c->p);
     /* Whoever writes administrators hashes first: account_hash_password. */
     if (after->kind == K_ADMIN &&
         strncmp(object_text(after, F_ADMIN_PASSWORD).s, prefix, sizeof prefix - 1) != 0) {

@@ -11,7 +11,8 @@
 #include "engine/inner.h"
 #include "model/belong.h"
 
-#define PATH_BYTES ((size_t)4096)
+#define PATH_BYTES  ((size_t)4096)
+#define NAMES_BYTES ((size_t)1 << 20)
 
 struct history_call {
     int64_t before_rev;
@@ -121,7 +122,23 @@ struct keeping {
     struct problems *told;
 };
 
-/* What a person gave goes before a placeholder; else what is valid for longer. */
+static bool
+names_all_of(const struct object *present, const struct object *old)
+{
+    CLEANUP(buf_fini) struct buf names = {0};
+    CLEANUP(buf_fini) struct buf wanted = {0};
+    struct text chain[] = {
+        object_text(present, F_CERTIFICATE_CHAIN), object_text(old, F_CERTIFICATE_CHAIN)};
+
+    buf_init(&names, NAMES_BYTES);
+    buf_init(&wanted, NAMES_BYTES);
+    (void)x509_server_names(chain[0].s, chain[0].len, &names);
+    (void)x509_server_names(chain[1].s, chain[1].len, &wanted);
+    return x509_names_cover(buf_str(&names), buf_str(&wanted));
+}
+
+/* What a person gave goes before a placeholder; else a renewal: what is for the same names, and
+ * perhaps more, and valid for longer. */
 static bool
 is_newer(const struct object *present, const struct object *old, int64_t until_s[2])
 {
@@ -138,7 +155,8 @@ is_newer(const struct object *present, const struct object *old, int64_t until_s
         until_s[i] = info.not_after_s;
         upload[i] = object_int(sides[i], F_CERTIFICATE_SOURCE) == V_CERTIFICATE_SOURCE_UPLOAD;
     }
-    return upload[0] != upload[1] ? upload[0] : until_s[0] > until_s[1];
+    return upload[0] != upload[1] ? upload[0]
+                                  : until_s[0] > until_s[1] && names_all_of(present, old);
 }
 
 static void

@@ -25,6 +25,7 @@ checks_run(struct checks *c, const struct kind_list kinds[KIND_COUNT])
     check_vip_groups(c);
     check_services(c);
     check_conditions(c);
+    check_paths(c);
     check_rules(c);
     check_pools(c);
     check_monitors(c);

@@ -45,6 +45,10 @@ void validate_directives(
 
 /* Why a path, otherwise right, is none for a service, or NULL. */
 const char *validate_path_fault(const char *path);
+/* Paths of services and conditions that no request has as it is compared, where before (NULL:
+ * nothing) has others. Only for edits, as validate_directives; stored ones are warnings. */
+void
+validate_paths(const struct object *before, const struct object *after, struct problems *p);
 
 /* Objects that refer to (kind, id) in the pair, as problems "in_use" (severity error), each
  * naming the user. Returns how many. */

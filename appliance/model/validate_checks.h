@@ -71,6 +71,7 @@ void check_monitors(const struct checks *c);
 void check_services(const struct checks *c);
 void check_conditions(const struct checks *c);
 void check_rules(const struct checks *c);
+void check_paths(const struct checks *c);
 void check_vip_groups(const struct checks *c);
 void check_certificates(const struct checks *c);
 /* One certificate by itself: key, validity. */

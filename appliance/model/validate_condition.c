@@ -68,16 +68,6 @@ check_regex(const struct checks *c, const struct object *o)
     }
 }
 
-/* What is compared is spelled otherwise (LAYOUT_PATH in render/layout.h). */
-static bool
-fits_no_path(const struct object *o, struct text value)
-{
-    return object_int(o, F_CONDITION_TYPE) == V_CONDITION_TYPE_PATH &&
-           object_int(o, F_CONDITION_MATCH) != V_CONDITION_MATCH_REGEX &&
-           (strpbrk(value.s, ";\\") != NULL || strstr(value.s, "//") != NULL ||
-            strcasestr(value.s, "%2f") != NULL || strcasestr(value.s, "%5c") != NULL);
-}
-
 static void
 check_values(const struct checks *c, const struct object *o)
 {
@@ -90,9 +80,6 @@ check_values(const struct checks *c, const struct object *o)
             wanted = "a network such as 10.0.0.0/8 or 2001:db8::/32, or an address";
         } else if (type == V_CONDITION_TYPE_METHOD && !is_method(value)) {
             wanted = "the name of an HTTP method in capital letters, such as GET";
-        } else if (fits_no_path(o, value)) {
-            wanted = "in a path as it is compared: write \"/\" for encoded slashes and slashes "
-                     "in a row, and leave out what follows \";\"";
         } else {
             continue;
         }

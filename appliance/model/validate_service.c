@@ -98,28 +98,6 @@ check_modes(const struct checks *c, uint32_t service)
     return true;
 }
 
-/* On a listener with rules a path is compared without these (LAYOUT_PATH in render/layout.h).
- */
-const char *
-validate_path_fault(const char *path)
-{
-    if (strchr(path, ';') == NULL && strcasestr(path, "%5c") == NULL) {
-        return NULL;
-    }
-    return "Leave \";\" and \"%5C\" out of the path: paths are compared without what follows a "
-           "semicolon, and with slashes for backslashes.";
-}
-
-static void
-check_path(const struct checks *c, const struct object *o)
-{
-    const char *fault = validate_path_fault(object_text(o, F_SERVICE_PATH).s);
-    if (fault != NULL) {
-        const struct problem where = checks_at(o, "/path");
-        problems_add(c->p, SEVERITY_ERROR, "not_allowed", &where, "%s", fault);
-    }
-}
-
 /* A tcp listener sees no request: nothing there can choose by host or path. */
 static void
 check_tcp_fields(const struct checks *c, const struct object *o, const struct object *listener)
@@ -256,7 +234,6 @@ check_service(struct service_check *sc, uint32_t service)
     if (tcp != NULL && one_mode) {
         check_tcp_fields(sc->c, o, tcp);
     }
-    check_path(sc->c, o);
 }
 
 static size_t

@@ -6,9 +6,8 @@
 #include "base/arena.h"
 #include "store/inner.h"
 
-#define HISTORY_MAX ((size_t)1000) /* commits of one answer */
-#define NAMED_MAX   4              /* candidates that a message names */
-#define FP8         ((size_t)8)
+#define NAMED_MAX 4 /* candidates that a message names */
+#define FP8       ((size_t)8)
 
 static err_t
 read_parents(const struct store *s, int64_t seq, struct commit *c, struct error *e)
@@ -183,7 +182,7 @@ store_commits(
         return code;
     }
     bind_i64(&q, 1, before_rev > 0 ? before_rev : INT64_MAX);
-    bind_i64(&q, 2, (int64_t)(limit < HISTORY_MAX ? limit : HISTORY_MAX));
+    bind_i64(&q, 2, (int64_t)limit);
     while ((code = query_row(&q, &row, e)) == ERR_OK && row) {
         if (count == cap) {
             cap = cap == 0 ? 16 : cap * 2;

@@ -240,6 +240,29 @@ listeners_of_the_former_are_asked_after_a_change_at_once(void **state)
     json_decref(task);
 }
 
+static void
+a_key_made_for_a_pool_that_goes_is_named(void **state)
+{
+    struct engine_lab *l = *state;
+    int64_t id;
+    json_t *task;
+
+    engine_lab_apply_ok(l, "[{'op': 'create', 'kind': 'pool', 'body': {'name': 'gone'}}]");
+    engine_lab_must(l, "[{'op': 'delete', 'kind': 'pool', 'name': 'gone'}]");
+    fake_hold(&l->fake);
+    id = engine_lab_apply(l);
+    fake_await_held(&l->fake);
+    engine_lab_must(
+        l, "[{'op': 'create', 'kind': 'automation_key', 'body': {'name': 'deploy',"
+           " 'scope': 'operate', 'pools': ['gone']}}]");
+    fake_release(&l->fake);
+    task = engine_lab_task(l, id);
+    engine_lab_ended(task, "failed", "back_verify", "ok");
+    assert_non_null(strstr(text_of(task, "message"), "automation_key \"deploy\" was changed"));
+    json_decref(task);
+    assert_non_null(engine_lab_head_object(l, K_POOL, "gone"));
+}
+
 static bool
 has_a_reason(struct engine_lab *l)
 {
@@ -396,6 +419,7 @@ main(void)
         ENGINE_LAB_TEST(what_cannot_be_marked_as_good_is_still_applied),
         ENGINE_LAB_TEST(what_still_runs_is_told),
         ENGINE_LAB_TEST(listeners_of_the_former_are_asked_after_a_change_at_once),
+        ENGINE_LAB_TEST(a_key_made_for_a_pool_that_goes_is_named),
         cmocka_unit_test(a_first_revision_has_no_former_that_runs),
         ENGINE_LAB_TEST(edits_during_an_apply_survive),
         ENGINE_LAB_TEST(a_deletion_that_is_taken_back_during_the_apply_stays_a_change),

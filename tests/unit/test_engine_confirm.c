@@ -334,6 +334,33 @@ a_key_that_came_to_need_what_goes_back_goes_with_it(void **state)
     assert_null(engine_lab_head_object(l, K_AUTOMATION_KEY, "deploy"));
 }
 
+/* Never with the rights of before: somebody took them away. */
+static void
+a_key_that_was_narrowed_meanwhile_stays_narrow(void **state)
+{
+    struct engine_lab *l = *state;
+
+    engine_lab_apply_ok(l, "[{'op': 'create', 'kind': 'pool', 'body': {'name': 'kept'}}]");
+    engine_lab_must(
+        l, "[{'op': 'create', 'kind': 'automation_key', 'body': {'name': 'wide'}},"
+           " {'op': 'create', 'kind': 'automation_key', 'body': {'name': 'gone'}}]");
+    apply_waiting_with(l, "[{'op': 'create', 'kind': 'pool', 'body': {'name': 'trial'}}]");
+    engine_lab_must(
+        l, "[{'op': 'merge', 'kind': 'automation_key', 'name': 'wide', 'body':"
+           " {'scope': 'operate', 'pools': ['kept', 'trial']}},"
+           " {'op': 'merge', 'kind': 'automation_key', 'name': 'gone', 'body':"
+           " {'scope': 'operate', 'pools': ['trial']}}]");
+    pass(l, 61 * 1000);
+    engine_lab_await(l, has_settled);
+    assert_null(engine_lab_head_object(l, K_POOL, "trial"));
+    assert_null(engine_lab_head_object(l, K_AUTOMATION_KEY, "gone"));
+    assert_int_equal(
+        object_value(
+            engine_lab_head_object(l, K_AUTOMATION_KEY, "wide"), F_AUTOMATION_KEY_POOLS)
+            ->count,
+        1);
+}
+
 static bool
 has_failed_to_go_back(struct engine_lab *l)
 {
@@ -414,6 +441,7 @@ main(void)
         ENGINE_LAB_TEST(keys_made_meanwhile_stay),
         ENGINE_LAB_TEST(a_server_that_comes_back_is_drained_as_before),
         ENGINE_LAB_TEST(a_key_that_came_to_need_what_goes_back_goes_with_it),
+        ENGINE_LAB_TEST(a_key_that_was_narrowed_meanwhile_stays_narrow),
         ENGINE_LAB_TEST(what_could_not_go_back_is_tried_again),
         ENGINE_LAB_TEST(what_cannot_go_back_may_be_confirmed_late),
         ENGINE_LAB_TEST(settings_of_this_node_alone_are_refused),

@@ -81,9 +81,9 @@ a_sound_node_verifies_and_changed_files_do_not(void **state)
 }
 
 static json_t *
-certificate(struct engine_lab *l, int days)
+certificate(struct engine_lab *l, const char *name, int days)
 {
-    static const char *const names[] = {"a.test", NULL};
+    const char *const names[] = {name, NULL};
     CLEANUP(buf_fini) struct buf chain;
     CLEANUP(buf_fini) struct buf key;
 
@@ -97,9 +97,10 @@ certificate(struct engine_lab *l, int days)
 
 /* Puts it in and applies it; source NULL: as a person does. */
 static void
-put_certificate(struct engine_lab *l, enum change_op op, int days, const char *source)
+put_named(
+    struct engine_lab *l, enum change_op op, const char *name, int days, const char *source)
 {
-    json_t *body = certificate(l, days);
+    json_t *body = certificate(l, name, days);
     struct change c = {
         .op = op, .kind = K_CERTIFICATE, .name = "tls", .by_product = source != NULL};
     struct change_set set;
@@ -118,6 +119,12 @@ put_certificate(struct engine_lab *l, enum change_op op, int days, const char *s
     assert_int_equal(edit_draft(l->en, &set, ACTOR, &l->problems, &l->error), ERR_OK);
     change_set_fini(&set);
     engine_lab_apply_ends(l, "ok", "ok");
+}
+
+static void
+put_certificate(struct engine_lab *l, enum change_op op, int days, const char *source)
+{
+    put_named(l, op, "a.test", days, source);
 }
 
 /* What a restore of the revision drafts: "certificate tls", or nothing when it is kept. */
@@ -166,6 +173,22 @@ a_restore_keeps_the_newer_certificate(void **state)
     assert_string_equal(l->problems.items[0].code, "kept");
 }
 
+/* What people restore for. */
+static void
+a_certificate_for_other_names_is_no_renewal(void **state)
+{
+    struct engine_lab *l = *state;
+    int64_t good;
+
+    put_certificate(l, CHANGE_CREATE, 30, NULL);
+    good = engine_lab_rev(l);
+    put_named(l, CHANGE_MERGE, "wrong.test", 90, NULL);
+    expect_restored(l, good, false, "certificate tls");
+    assert_int_equal(l->problems.count, 0);
+    put_named(l, CHANGE_MERGE, "*.test", 90, NULL);
+    expect_restored(l, good, false, "");
+}
+
 int
 main(void)
 {
@@ -173,6 +196,7 @@ main(void)
         ENGINE_LAB_TEST(commits_are_found_with_their_content),
         ENGINE_LAB_TEST(a_sound_node_verifies_and_changed_files_do_not),
         ENGINE_LAB_TEST(a_restore_keeps_the_newer_certificate),
+        ENGINE_LAB_TEST(a_certificate_for_other_names_is_no_renewal),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

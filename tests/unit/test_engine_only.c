@@ -217,6 +217,22 @@ changes_can_be_chosen_by_their_author(void **state)
     assert_string_equal(engine_lab_draft(l), "pool theirs");
 }
 
+static void
+the_state_of_a_server_goes_with_it(void **state)
+{
+    struct engine_lab *l = *state;
+
+    engine_lab_apply_ok(l, "[" LAB_SERVER("web1") "]");
+    engine_lab_must(
+        l, "[{'op': 'create', 'kind': 'server_state', 'body':"
+           " {'name': 'web1', 'server': 'web1', 'state': 'maint'}}]");
+    engine_lab_must(
+        l, "[{'op': 'delete', 'kind': 'server', 'name': 'web1'}," LAB_SERVER("web2") "]");
+    assert_int_equal(apply_object(l, K_SERVER, "web1"), ERR_OK);
+    assert_null(engine_lab_head_object(l, K_SERVER_STATE, "web1"));
+    assert_string_equal(engine_lab_draft(l), "server web2");
+}
+
 int
 main(void)
 {
@@ -230,6 +246,7 @@ main(void)
         ENGINE_LAB_TEST(what_the_draft_does_not_hold_is_refused_by_its_pointer),
         ENGINE_LAB_TEST(what_is_there_but_has_no_change_is_named),
         ENGINE_LAB_TEST(changes_can_be_chosen_by_their_author),
+        ENGINE_LAB_TEST(the_state_of_a_server_goes_with_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -339,7 +339,7 @@ lists_the_newest_first(void **state)
     assert_int_equal(store_commits(l->store, 0, 0, &page, &count, &e), ERR_OK);
     assert_int_equal(count, 0);
     free(page);
-    assert_int_equal(store_commits(l->store, 0, SIZE_MAX, &page, &count, &e), ERR_OK);
+    assert_int_equal(store_commits(l->store, 0, INT64_MAX, &page, &count, &e), ERR_OK);
     assert_int_equal(count, 25);
     free(page);
 }

@@ -133,13 +133,14 @@ static const struct row rows[] = {
      " 'values': ['/a', '/a%2Fb', '/a//b', '/a%5cb', '/a;b', '/a\\\\b']},"
      "{'kind': 'condition', 'name': 'd', 'type': 'path', 'match': 'regex', 'values': ['//|;']},"
      "{'kind': 'condition', 'name': 'e', 'type': 'header', 'key': 'X', 'values': ['//;']}",
-     "format format format format format", "c", "/values/1", "write \"/\" for"},
+     "path_never_fits path_never_fits path_never_fits path_never_fits path_never_fits", "c",
+     "/values/1", "write \"/\" for"},
     {"a service with a path that is not compared as it stands",
      ",{'kind': 'service', 'name': 'two', 'listeners': ['http'], 'pool': 'web',"
      " 'path': '/a;b'},"
      "{'kind': 'service', 'name': 'three', 'listeners': ['http'], 'pool': 'web',"
      " 'path': '/a%5Cb'}",
-     "not_allowed not_allowed", NULL, NULL, NULL},
+     "path_never_fits path_never_fits", "three", "/path", "Leave"},
     {"a rule without a place", ",{'kind': 'rule', 'name': 'r', 'action': 'deny'}", "one_place",
      "r", "/service", "to which the rule belongs"},
     {"a rule in two places",

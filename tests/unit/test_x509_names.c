@@ -155,6 +155,30 @@ broken_certificates_do_no_harm(void **state)
     EVP_PKEY_free(key);
 }
 
+static void
+names_cover_others_themselves_or_by_a_wildcard(void **state)
+{
+    static const struct {
+        const char *names, *wanted;
+        bool covered;
+    } rows[] = {
+        {"", "", true},
+        {"a.test ", "", true},
+        {"", "a.test ", false},
+        {"b.test a.test ", "a.test ", true},
+        {"*.x.test ", "a.x.test *.x.test ", true},
+        {"*.x.test ", "b.a.x.test ", false},
+        {"*.x.test ", "x.test ", false},
+        {"a.test ", "a.test b.test ", false},
+        {"a.testing ", "a.test ", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(x509_names_cover(rows[i].names, rows[i].wanted), rows[i].covered);
+    }
+}
+
 int
 main(void)
 {
@@ -162,6 +186,7 @@ main(void)
         cmocka_unit_test(a_certificate_is_for_its_dns_names_or_else_its_common_names),
         cmocka_unit_test(the_kind_of_key_is_told),
         cmocka_unit_test(broken_certificates_do_no_harm),
+        cmocka_unit_test(names_cover_others_themselves_or_by_a_wildcard),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
