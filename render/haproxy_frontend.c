@@ -172,16 +172,20 @@ is_ruled(const struct layout_listener *l)
 }
 
 /* What LAYOUT_PATH cannot bring to one spelling and no client has a reason to send: segments
- * "." and ".." between slashes of any kind, characters encoded without need, backslashes. */
+ * "." and ".." between slashes of any kind; backslashes and bytes that are no ASCII; characters
+ * encoded without need, control characters, longer UTF-8 than there is, and "%" without two
+ * digits. */
 static void
 put_spellings(struct writer *w)
 {
     writer_fixed(
         w, "    # Rules and allowed networks are asked of one spelling of a path.\n"
            "    http-request deny status 400 if"
-           " { path -m reg -i '(/|%2f|%5c)[.][.]?(/|%2f|%5c|;|$)' } || { path -m sub '\\' }\n"
+           " { path -m reg -i '(/|%2f|%5c)[.][.]?(/|%2f|%5c|;|%3b|$)' } ||"
+           " { path -m reg '[^]-~!-[]' }\n"
            "    http-request deny status 400 if { path -m reg -i"
-           " \"%(2[de]|3[0-9]|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9ae])\" }\n");
+           " '%([01][0-9a-f]|2[de]|3[0-9]|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9aef]|c[01]|"
+           "[^0-9a-f]|.[^0-9a-f]|.?$)' }\n");
 }
 
 static void
@@ -190,19 +194,21 @@ put_route(struct writer *w, const struct layout_listener *l)
     static const char unless_found[] = " unless { var(txn.lockstep_backend) -m found }";
 
     writer_fixed(
-        w, "    option idle-close-on-response\n"
-           "    # The node itself asks whether this listener answers.\n"
-           "    http-request set-log-level silent if { req.hdr(host) " RENDER_PROBE_HOST " }\n"
-           "    http-request return status 200 if { req.hdr(host) " RENDER_PROBE_HOST " }\n"
-           "    # It would become a part of the path that is looked up.\n"
-           "    http-request deny status 400 if { req.hdr(host) -m sub / }\n");
+        w,
+        "    option idle-close-on-response\n"
+        "    # Anything else would be looked up as another name than a server takes it for.\n"
+        "    http-request deny status 400 if { req.fhdr(host) -m found } !{ req.fhdr(host) -m"
+        " reg '^([A-Za-z0-9._-]*|[[][0-9A-Fa-f:.]+[]])(:[0-9]*)?$' }\n"
+        "    # The node itself asks whether this listener answers.\n"
+        "    http-request set-log-level silent if { req.fhdr(host) " RENDER_PROBE_HOST " }\n"
+        "    http-request return status 200 if { req.fhdr(host) " RENDER_PROBE_HOST " }\n");
     if (is_ruled(l)) {
         put_spellings(w);
     }
     writer_fixed(
         w, "    # Longest path of the host as it is, else of *.(the rest of it), else of any.\n"
            "    http-request set-var(txn.lockstep_host) "
-           "req.hdr(host),host_only,lower,rtrim(.)\n"
+           "req.fhdr(host),host_only,lower,rtrim(.)\n"
            "    http-request set-var(txn.lockstep_rest) var(txn.lockstep_host),field(2,.,0)\n");
     writer_fixed(
         w, is_ruled(l) ? "    http-request set-var(txn.lockstep_path)"

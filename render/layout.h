@@ -20,7 +20,8 @@
  * without parameters of segments, encoded slashes and backslashes as slashes, slashes in a row
  * as one. A server may take these for the same, and what is asked of the one must be asked of
  * the other. */
-#define LAYOUT_PATH "path,regsub(;[^/]*,,g),regsub(%2f,/,gi),regsub(%5c,/,gi),regsub(//+,/,g)"
+#define LAYOUT_PATH                                                                            \
+    "path,regsub(%3b,;,gi),regsub(;[^/]*,,g),regsub(%2f,/,gi),regsub(%5c,/,gi),regsub(//+,/,g)"
 
 #define LAYOUT_SERVICE_BYTES 384 /* of a service, for refs_fetch */
 

@@ -7,6 +7,16 @@
 #define REASON_BYTES 128
 #define STEPS_MAX    1000000 /* of one search */
 
+/* PCRE2's own limit begins anew at each character of the text: this one counts over all. */
+static int
+count_step(pcre2_callout_block *block, void *ctx)
+{
+    unsigned *steps = ctx;
+
+    (void)block;
+    return ++*steps > STEPS_MAX ? PCRE2_ERROR_CALLOUT : 0;
+}
+
 err_t
 regex_check(const char *pattern, size_t len, struct error *e)
 {
@@ -36,14 +46,17 @@ regex_found(const char *pattern, size_t len, const char *text, size_t text_len)
 {
     PCRE2_SIZE at = 0;
     int fault = 0;
+    unsigned steps = 0;
     bool found = false;
-    pcre2_code *code =
-        pcre2_compile((PCRE2_SPTR)pattern, len, PCRE2_NO_AUTO_CAPTURE, &fault, &at, NULL);
+    pcre2_code *code = pcre2_compile(
+        (PCRE2_SPTR)pattern, len, PCRE2_NO_AUTO_CAPTURE | PCRE2_AUTO_CALLOUT, &fault, &at,
+        NULL);
     pcre2_match_context *limits = pcre2_match_context_create(NULL);
     pcre2_match_data *data = pcre2_match_data_create(1, NULL);
 
     if (code != NULL && limits != NULL && data != NULL) {
         (void)pcre2_set_match_limit(limits, STEPS_MAX);
+        (void)pcre2_set_callout(limits, count_step, &steps);
         found = pcre2_match(code, (PCRE2_SPTR)text, text_len, 0, 0, data, limits) >= 0;
     }
     pcre2_match_data_free(data);

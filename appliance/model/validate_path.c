@@ -8,25 +8,47 @@
 
 #define POINTER_BYTES 32
 
+static int
+digit_of(char c)
+{
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    c = (char)(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Of what is encoded: whether it stays so when paths are compared. */
+static bool
+stays_encoded(const char *percent)
+{
+    int high = digit_of(percent[1]);
+    int low = high >= 0 ? digit_of(percent[2]) : -1;
+    int byte = high * 16 + low;
+
+    if (low < 0 || byte < ' ' || byte == 0x7f || byte == 0xc0 || byte == 0xc1) {
+        return false;
+    }
+    /* RFC 3986, 2.3: what needs no encoding; and what is taken for a slash or its like. */
+    return byte > '~' || (!(byte >= '0' && byte <= '9') && !(byte >= 'A' && byte <= 'Z') &&
+                          !(byte >= 'a' && byte <= 'z') && strchr("-._~/\\;", byte) == NULL);
+}
+
 const char *
 validate_path_fault(const char *path)
 {
-    if (strchr(path, ';') == NULL && strcasestr(path, "%5c") == NULL) {
-        return NULL;
-    }
-    return "Leave \";\" and \"%5C\" out of the path: paths are compared without what follows a "
-           "semicolon, and with slashes for backslashes.";
-}
+    bool fits = strstr(path, "//") == NULL && strstr(path, "/./") == NULL &&
+                strstr(path, "/../") == NULL;
 
-static const char *
-value_fault(const char *value)
-{
-    if (strpbrk(value, ";\\") == NULL && strstr(value, "//") == NULL &&
-        strcasestr(value, "%2f") == NULL && strcasestr(value, "%5c") == NULL) {
-        return NULL;
+    for (const char *p = path; fits && *p != '\0'; p++) {
+        fits =
+            *p > ' ' && *p <= '~' && *p != ';' && *p != '\\' && (*p != '%' || stays_encoded(p));
     }
-    return "No path fits this value: write \"/\" for encoded slashes, backslashes and slashes in "
-           "a row, and leave out what follows \";\".";
+    return fits
+               ? NULL
+               : "No path is like this when it is compared: write letters, digits, \"-\", \".\", "
+                 "\"_\" and \"~\" as they are, one slash for encoded slashes, backslashes and "
+                 "slashes in a row, and leave out \";\" and what follows it.";
 }
 
 static void
@@ -46,7 +68,7 @@ look(const struct object *o, enum severity severity, struct problems *p)
     }
     const struct value *values = object_value(o, F_CONDITION_VALUES);
     for (uint32_t i = 0; i < values->count; i++) {
-        const char *fault = value_fault(values->u.items[i].u.text.s);
+        const char *fault = validate_path_fault(values->u.items[i].u.text.s);
         char pointer[POINTER_BYTES];
         (void)snprintf(pointer, sizeof(pointer), "/values/%u", i);
         const struct problem where = checks_at(o, pointer);

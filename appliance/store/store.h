@@ -84,8 +84,7 @@ MUST_USE err_t store_draft_write(
     struct error *e);
 MUST_USE err_t store_draft_clear(struct store *s, struct error *e);
 
-/* History, newest first, at most limit of it (up to INT64_MAX); before_rev 0 = from the newest.
- * *ret is malloc'ed. */
+/* Newest first, limit up to INT64_MAX; before_rev 0 = from the newest; *ret is malloc'ed. */
 MUST_USE err_t store_commits(
     struct store *s, int64_t before_rev, size_t limit, struct commit **ret, size_t *ret_count,
     struct error *e);

@@ -135,12 +135,16 @@ class Hosts(Proxy):
                 self.assertEqual(answer.seen["path"], path.replace("//", "/"))
 
     def test_unknown_hosts_get_404(self):
-        for host in ("b.x.test", "x.test", "aa.x.test", "a.x.test.test", "*.x.test", "..", "[::1]",
-                     "a" * 300):
+        for host in ("b.x.test", "x.test", "aa.x.test", "a.x.test.test", "..", "[::1]", "a" * 300):
             with self.subTest(host=host):
                 answer = get(81, "/", host)
                 self.assertEqual(answer.status, 404)
                 self.assertEqual(answer.header("content-type"), ["text/plain; charset=utf-8"])
+
+    def test_a_host_that_is_none_is_refused(self):
+        for host in ("*.x.test", "a.x.test/", "a.x.test,b", "[::1", "a.x.test:80:80"):
+            with self.subTest(host=host):
+                self.assertEqual(get(81, "/", host).status, 400)
 
     def test_requests_without_a_path_get_404(self):
         self.assertEqual(Answer(raw(81, "OPTIONS * HTTP/1.1\r\nHost: a.x.test" + SUFFIX)).status,

@@ -170,6 +170,17 @@ class Spellings(routing.Proxy):
         yield service("c", ["http"], "app", hosts=["c.test"])
         yield service("plain", ["plain"], "app", hosts=["a.test"])
 
+    def test_a_host_that_is_none_is_refused(self):
+        """Else it would be looked up as another name than a server takes it for."""
+        for host in ("u@a.test", "a.test:80:90", "a.test#", "a.test?x", "a.test%00", "a.test,b.test",
+                     "x,lockstep.invalid", "[::1", "a test"):
+            for port in (80, 81):
+                with self.subTest(host=host, port=port):
+                    self.assertEqual(ask(port, host, "/").status, 400)
+        for host in ("a.test:80", "A.Test.", "a.test:"):
+            self.assert_server(ask(81, host, "/"), "app")
+        self.assertEqual(ask(81, "[2001:db8::1]:80", "/").status, 404)
+
     def test_a_host_is_no_part_of_a_path(self):
         self.assertEqual(ask(80, "a.test", "/secret").status, 403)
         for host in ("a.test/public", "a.test/public/", "c.test/x", "b.test/admin/.."):
@@ -180,13 +191,15 @@ class Spellings(routing.Proxy):
     def test_other_spellings_of_a_path_are_the_same_or_refused(self):
         for path in ("/admin", "//admin", "///admin/x", "/admin//", "/admin%2fx", "/admin%2F",
                      "/%2fadmin", "/admin%5Cx", "/admin;a=b", "/admin;x/y", "/;x/admin",
-                     "/admin;%2f"):
+                     "/admin;%2f", "/admin%3bx", "/admin%3Bx/y"):
             with self.subTest(path=path):
                 self.assertEqual(ask(80, "b.test", path).status, 403)
         for path in ("/./admin", "/x/../admin", "/x/..", "/.", "/%61dmin", "/adm%69n",
                      "/%2e/admin", "/%2E%2e/admin", "/%5Fx", "/%7ex", "/x%2f..%2Fadmin",
                      "/x/..%2fadmin", "/x/..;/admin", "/x%5c..%5cadmin", "/x%2f..", "/x\\admin",
-                     "/.;/admin"):
+                     "/.;/admin", "/..%3bx/admin", "/admin%00", "/admin%0a", "/.%00/admin",
+                     "/x/..%00/admin", "/%u0061dmin", "/admin%u002fx", "/admin%c0%afx", "/admin%",
+                     "/admin%2", "/admin%zz"):
             with self.subTest(path=path):
                 self.assertEqual(ask(80, "b.test", path).status, 400)
         for path in ("/public/../secret", "/public/%2e%2e/secret", "/public/..%2fsecret",
@@ -348,7 +361,7 @@ class Actions(routing.Proxy):
         self.assertEqual(routing.get(443, "/", "sent.test", tls=routing.any_tls()).status, 403)
 
     def test_a_log_line_is_one_object_that_holds_what_was_sent(self):
-        path = "/a\"b'cd$HOME%[src]{};,<>?e\\f"
+        path = "/a\"b'cd$HOME{};,<>?%[src]e\\f"
         ask(80, "plain.test", path)
         while True:
             line = self.log.recv(65536).decode()

@@ -130,17 +130,17 @@ static const struct row rows[] = {
      "format format", "c", "/values/1", "\"x\" is not a network"},
     {"values that no path has as it is compared",
      ",{'kind': 'condition', 'name': 'c', 'type': 'path', 'match': 'prefix',"
-     " 'values': ['/a', '/a%2Fb', '/a//b', '/a%5cb', '/a;b', '/a\\\\b']},"
+     " 'values': ['/a', '/a%2Fb', '/a//b', '/%7Eb', '/a;b', '/%c3%bc', '/a\\\\b']},"
      "{'kind': 'condition', 'name': 'd', 'type': 'path', 'match': 'regex', 'values': ['//|;']},"
      "{'kind': 'condition', 'name': 'e', 'type': 'header', 'key': 'X', 'values': ['//;']}",
      "path_never_fits path_never_fits path_never_fits path_never_fits path_never_fits", "c",
-     "/values/1", "write \"/\" for"},
+     "/values/0", "No path is like this"},
     {"a service with a path that is not compared as it stands",
      ",{'kind': 'service', 'name': 'two', 'listeners': ['http'], 'pool': 'web',"
      " 'path': '/a;b'},"
      "{'kind': 'service', 'name': 'three', 'listeners': ['http'], 'pool': 'web',"
      " 'path': '/a%5Cb'}",
-     "path_never_fits path_never_fits", "three", "/path", "Leave"},
+     "path_never_fits path_never_fits", "three", "/path", "No path is like this"},
     {"a rule without a place", ",{'kind': 'rule', 'name': 'r', 'action': 'deny'}", "one_place",
      "r", "/service", "to which the rule belongs"},
     {"a rule in two places",
