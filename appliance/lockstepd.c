@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,6 +29,7 @@
 #define ADDRESS_BYTES 64
 #define NAME_BYTES    65
 #define PORT_DEFAULT  8443
+#define RETRY_MS      (HTTP_CLOSED_S * 1000)
 /* For a host whose own name is no name of ours. */
 #define NODE_DEFAULT "node"
 
@@ -223,12 +225,17 @@ open_signals(int *ret_fd, struct error *e)
     return *ret_fd >= 0 ? ERR_OK : error_errno(e, ERR_INTERNAL, errno, "cannot take signals");
 }
 
+/* ERR_BUSY: none has come in time; ms < 0 waits for ever. */
 static err_t
-wait_for_signal(int fd, struct error *e)
+wait_for_signal(int fd, int ms, struct error *e)
 {
     struct signalfd_siginfo info;
+    struct pollfd wait = {.fd = fd, .events = POLLIN};
     ssize_t n;
 
+    if (poll(&wait, 1, ms) == 0) {
+        return error_set(e, ERR_BUSY, "no signal");
+    }
     do {
         n = read(fd, &info, sizeof info);
     } while (n < 0 && errno == EINTR);
@@ -251,7 +258,9 @@ open_server(
 
     buf_init(&cert, PEM_BYTES);
     buf_init(&key, PEM_BYTES);
-    code = api_certificate_load(data_dir, &names, &clock_system, &cert, &key, e);
+    code = config->closed != NULL
+               ? api_certificate_read(data_dir, &cert, &key, e)
+               : api_certificate_load(data_dir, &names, &clock_system, &cert, &key, e);
     if (code != ERR_OK) {
         return code;
     }
@@ -266,42 +275,88 @@ open_server(
     return code;
 }
 
+struct service {
+    const struct options *o;
+    const char *data_dir;
+    struct engine_config engine;
+    struct http_config http;
+    int signals;
+};
+
+/* While the engine does not open, each request is answered with the reason, and it is tried
+ * again: the disk may come back, the database be put back. *ret NULL: a signal came. */
+static err_t
+open_engine(struct service *s, struct engine **ret, struct error *e)
+{
+    struct error told = {.code = ERR_OK};
+    struct http_config closed = s->http;
+    struct http *http = NULL;
+    err_t code;
+
+    *ret = NULL;
+    closed.closed = &told;
+    do {
+        code = engine_open(&s->engine, ret, e);
+        /* Busy: another daemon has the data. */
+        if (code == ERR_OK || code == ERR_BUSY) {
+            break;
+        }
+        if (http == NULL || strcmp(told.msg, e->msg) != 0) {
+            http_close(http);
+            http = NULL;
+            told = *e;
+            log_error("%s", told.msg);
+            code = open_server(s->o, s->data_dir, &closed, &http, e);
+        }
+        if (http != NULL) {
+            code = wait_for_signal(s->signals, RETRY_MS, e);
+        }
+    } while (code == ERR_BUSY);
+    http_close(http);
+    return code;
+}
+
 static err_t
 serve(
     const struct options *o, const char *data_dir, const struct tunables *tunables,
     struct error *e)
 {
-    CLEANUP(fd_cleanup) int signals = -1;
-    struct engine_config config = {
-        .state_dir = o->state_dir,
-        .run_dir = o->run_dir,
-        .socket_group = o->socket_group,
-        .node_name = o->node_name,
-        .tunables = tunables,
-        .clock = &clock_system,
+    struct service s = {
+        .o = o,
+        .data_dir = data_dir,
+        .engine =
+            {
+                .state_dir = o->state_dir,
+                .run_dir = o->run_dir,
+                .socket_group = o->socket_group,
+                .node_name = o->node_name,
+                .tunables = tunables,
+                .clock = &clock_system,
+            },
+        .http =
+            {
+                .address = o->address,
+                .port = o->port,
+                .tunables = tunables,
+                .clock = &clock_system,
+            },
+        .signals = -1,
     };
-    struct http_config http_config = {
-        .address = o->address,
-        .port = o->port,
-        .tunables = tunables,
-        .clock = &clock_system,
-    };
-    struct engine *engine = NULL;
     struct http *http = NULL;
-    err_t code = open_signals(&signals, e);
+    err_t code = open_signals(&s.signals, e);
 
     if (code == ERR_OK) {
-        code = engine_open(&config, &engine, e);
+        code = open_engine(&s, &s.http.engine, e);
     }
-    if (code == ERR_OK) {
-        http_config.engine = engine;
-        code = open_server(o, data_dir, &http_config, &http, e);
-    }
-    if (code == ERR_OK) {
-        code = wait_for_signal(signals, e);
+    if (code == ERR_OK && s.http.engine != NULL) {
+        code = open_server(o, data_dir, &s.http, &http, e);
+        if (code == ERR_OK) {
+            code = wait_for_signal(s.signals, -1, e);
+        }
     }
     http_close(http);
-    engine_close(engine);
+    engine_close(s.http.engine);
+    fd_cleanup(&s.signals);
     return code;
 }
 

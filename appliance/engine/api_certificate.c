@@ -62,9 +62,7 @@ read_both(int dir_fd, struct buf *cert, struct buf *key, struct error *e)
 }
 
 err_t
-api_certificate_load(
-    const char *data_dir, const struct api_certificate_names *names, const struct clock *clock,
-    struct buf *cert, struct buf *key, struct error *e)
+api_certificate_read(const char *data_dir, struct buf *cert, struct buf *key, struct error *e)
 {
     CLEANUP(fd_cleanup) int dir = -1;
     err_t code = file_open_dir_at(AT_FDCWD, data_dir, &dir, e);
@@ -74,7 +72,7 @@ api_certificate_load(
     }
     /* A key alone is what a first start that was interrupted left. */
     if (!file_exists_at(dir, CERT_NAME)) {
-        return make(dir, names, clock_wall_ms(clock) / 1000, cert, key, e);
+        return error_set(e, ERR_NOT_FOUND, "%s holds no %s", data_dir, CERT_NAME);
     }
     code = read_both(dir, cert, key, e);
     if (code == ERR_NOT_FOUND || code == ERR_INVALID) {
@@ -83,4 +81,20 @@ api_certificate_load(
             data_dir, CERT_NAME, KEY_NAME);
     }
     return code;
+}
+
+err_t
+api_certificate_load(
+    const char *data_dir, const struct api_certificate_names *names, const struct clock *clock,
+    struct buf *cert, struct buf *key, struct error *e)
+{
+    CLEANUP(fd_cleanup) int dir = -1;
+    err_t code = file_open_dir_at(AT_FDCWD, data_dir, &dir, e);
+
+    if (code == ERR_OK) {
+        code = api_certificate_read(data_dir, cert, key, e);
+    }
+    return code == ERR_NOT_FOUND && dir >= 0
+               ? make(dir, names, clock_wall_ms(clock) / 1000, cert, key, e)
+               : code;
 }

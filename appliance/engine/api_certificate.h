@@ -12,9 +12,12 @@ struct api_certificate_names {
     const char *address; /* where the server listens; left out when it is a wildcard */
 };
 
-/* Reads both, or makes them (0600) when they are not there: self-signed, for the names,
- * localhost and 127.0.0.1, 10 years. PEM texts are appended; wipe key after use.
- * ERR_CORRUPT: one without the other, or they do not belong together. */
+/* Reads both. ERR_NOT_FOUND: there are none; ERR_CORRUPT: one without the other, or they do
+ * not belong together. PEM texts are appended; wipe key after use. */
+MUST_USE err_t
+api_certificate_read(const char *data_dir, struct buf *cert, struct buf *key, struct error *e);
+/* The same, or makes them (0600) when they are not there: self-signed, for the names,
+ * localhost and 127.0.0.1, 10 years. */
 MUST_USE err_t api_certificate_load(
     const char *data_dir, const struct api_certificate_names *names, const struct clock *clock,
     struct buf *cert, struct buf *key, struct error *e);

@@ -14,6 +14,7 @@
 #include "engine/apply_job.h"
 #include "engine/first_start.h"
 #include "engine/operator.h"
+#include "engine/own_traffic.h"
 #include "engine/stats.h"
 #include "engine/watcher.h"
 
@@ -287,6 +288,7 @@ engine_new(const struct engine_config *config)
     en->throttle = throttle_new(config->clock);
     en->operators = operators_new();
     en->stats = stats_cache_new();
+    en->own_traffic = own_traffic_new();
     return en;
 }
 
@@ -358,6 +360,7 @@ free_parts(struct engine *en)
     throttle_free(en->throttle);
     operators_free(en->operators);
     stats_cache_free(en->stats);
+    own_traffic_free(en->own_traffic);
     if (en->placeholder_pem != NULL) {
         crypt_wipe(en->placeholder_pem, strlen(en->placeholder_pem));
     }

@@ -36,6 +36,7 @@ struct follow {
 
 struct operators;
 struct stats_cache;
+struct own_traffic;
 
 struct engine {
     unsigned magic;
@@ -75,6 +76,7 @@ struct engine {
     pthread_mutex_t look_lock; /* one measurement at a time */
     struct operators *operators;
     struct stats_cache *stats;
+    struct own_traffic *own_traffic;
     char looked_up[RENDER_DIGEST_HEX + 1];
     int64_t looked_up_change;
 };

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/probe.h"
 #include "engine/generation.h"
+#include "engine/own_traffic.h"
 #include "haproxy/admin.h"
 #include "model/validate.h"
 
@@ -33,6 +34,7 @@ struct confirming {
     const char *digest;
     struct bind *binds; /* of http listeners only; those that answered are taken out */
     size_t bind_count;
+    pid_t pid; /* of the worker that was asked last */
     int64_t end_ms;
 };
 
@@ -46,7 +48,7 @@ left_ms(const struct confirming *c)
 }
 
 static err_t
-confirm_digest(const struct confirming *c, struct error *e)
+confirm_digest(struct confirming *c, struct error *e)
 {
     struct haproxy_info info;
     err_t code = admin_info(c->en->admin_socket, left_ms(c), &info, e);
@@ -54,6 +56,7 @@ confirm_digest(const struct confirming *c, struct error *e)
     if (code != ERR_OK) {
         return code;
     }
+    c->pid = info.pid;
     if (strcmp(info.running, c->digest) != 0) {
         return error_set(e, ERR_UNAVAILABLE, "HAProxy runs another revision");
     }
@@ -91,10 +94,13 @@ confirm_bind(const struct confirming *c, const struct bind *b, struct error *e)
         .path = "/",
     };
     int status;
-    err_t code = is_closed_to_us(b->object)
-                     ? probe_connect(probe.address, probe.port, left_ms(c), e)
-                     : probe_http(&probe, left_ms(c), &status, e);
+    bool closed = is_closed_to_us(b->object);
+    err_t code = closed ? probe_connect(probe.address, probe.port, left_ms(c), e)
+                        : probe_http(&probe, left_ms(c), &status, e);
 
+    if (code == ERR_OK) {
+        own_traffic_add(c->en->own_traffic, c->pid, b->object->name.s, !closed);
+    }
     return code == ERR_OK ? ERR_OK
                           : error_wrap(e, "listener %s, port %d", b->object->name.s, b->port);
 }

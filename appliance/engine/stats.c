@@ -7,6 +7,7 @@
 
 #include "engine/configured.h"
 #include "engine/inner.h"
+#include "engine/own_traffic.h"
 #include "haproxy/admin.h"
 
 #define ANSWER_MAX_BYTES ((size_t)64 << 20) /* at 10,000 pools it has 12 MB */
@@ -162,6 +163,17 @@ read_stat(struct engine *en, const char *pool, struct stats *s, struct error *e)
     return code;
 }
 
+static void
+take_off_own(struct engine *en, struct stats *s)
+{
+    pid_t pid;
+
+    lock_take(&en->lock);
+    pid = (pid_t)en->status.haproxy_pid;
+    lock_give(&en->lock);
+    own_traffic_take_off(en->own_traffic, pid, &s->stat);
+}
+
 static err_t
 read_all(struct engine *en, const char *pool, struct stats **ret, struct error *e)
 {
@@ -181,6 +193,7 @@ read_all(struct engine *en, const char *pool, struct stats **ret, struct error *
         stats_unref(s);
         return code;
     }
+    take_off_own(en, s);
     s->parse_errors = s->stat.parse_errors + s->states.parse_errors;
     *ret = s;
     return ERR_OK;

@@ -58,6 +58,7 @@ struct http {
     struct MHD_Daemon *daemon;
     int listen_fd, port;
     bool tls;
+    struct error closed; /* what config.closed points to */
     /* Cookies ignore the port: nodes behind one host name must not overwrite each other's
      * session, so the name has digits of the node's certificate. */
     char cookie_name[HTTP_COOKIE_BYTES];

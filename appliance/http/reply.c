@@ -40,11 +40,20 @@ add(struct MHD_Response *response, const char *name, const char *value)
     ASSERT(MHD_add_response_header(response, name, value) == MHD_YES);
 }
 
+/* NULL: the server is closed, and the name is not known. */
+static const char *
+node_name(struct request *r)
+{
+    if (r->http->config.closed != NULL) {
+        return NULL;
+    }
+    return object_text(snapshot_singleton(request_view(r)->now.local, K_NODE), F_NODE_NAME).s;
+}
+
 void
 reply_standard_headers(struct request *r, struct MHD_Response *response, const char *type)
 {
-    const struct view *v = request_view(r);
-    const struct object *node = snapshot_singleton(v->now.local, K_NODE);
+    const char *node = node_name(r);
 
     for (size_t i = 0; i < ARRAY_LEN(standard_fields); i++) {
         add(response, standard_fields[i].name, standard_fields[i].value);
@@ -58,7 +67,9 @@ reply_standard_headers(struct request *r, struct MHD_Response *response, const c
     if (type != NULL) {
         add(response, "Content-Type", type);
     }
-    add(response, "Lockstep-Node", object_text(node, F_NODE_NAME).s);
+    if (node != NULL) {
+        add(response, "Lockstep-Node", node);
+    }
 }
 
 /* A second answer would be a handler's mistake. */
@@ -103,12 +114,10 @@ title_of(int status)
 static json_t *
 problem_json(struct request *r, int status, const char *code, const char *detail)
 {
-    const struct object *node = snapshot_singleton(request_view(r)->now.local, K_NODE);
-
     return json_pack(
-        "{s:s, s:s, s:i, s:s, s:o, s:s}", "type", "about:blank", "title", title_of(status),
+        "{s:s, s:s, s:i, s:s, s:o, s:s*}", "type", "about:blank", "title", title_of(status),
         "status", status, "code", code, "detail", json_foreign_text(detail), "node",
-        object_text(node, F_NODE_NAME).s);
+        node_name(r));
 }
 
 static void
@@ -231,6 +240,13 @@ reply_busy(struct request *r, const struct error *e)
 {
     reply_problem(r, 503, error_name(ERR_BUSY), "%s", e->msg);
     reply_retry_after(r, REPLY_BUSY_S);
+}
+
+void
+reply_closed(struct request *r, const struct error *why)
+{
+    reply_problem(r, 503, error_name(why->code), "lockstepd cannot work: %s", why->msg);
+    reply_retry_after(r, HTTP_CLOSED_S);
 }
 
 struct shared_reply *

@@ -25,6 +25,8 @@ void reply_error(struct request *r, const struct error *e, const struct problems
 void reply_problems(struct request *r, const struct problems *problems);
 /* 503 and Retry-After. */
 void reply_busy(struct request *r, const struct error *e);
+/* The same of a server without an engine. */
+void reply_closed(struct request *r, const struct error *why);
 
 /* Turns the answer that was made into one for further requests: a new reference. */
 struct shared_reply *reply_share(struct request *r);

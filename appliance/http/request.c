@@ -174,6 +174,10 @@ request_begin(struct request *r, const char *method, const char *version)
         reply_header(r, "Connection", "close");
         return;
     }
+    if (r->http->config.closed != NULL) {
+        reply_closed(r, r->http->config.closed);
+        return;
+    }
     if (!find_route(r, method) || !auth_check(r) || !check_query(r)) {
         return;
     }

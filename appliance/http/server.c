@@ -304,6 +304,10 @@ http_new(const struct http_config *config)
     h->config = *config;
     h->listen_fd = -1;
     h->tls = config->cert_pem != NULL;
+    if (config->closed != NULL) {
+        h->closed = *config->closed;
+        h->config.closed = &h->closed;
+    }
     buf_init(&hex, HTTP_INSTANCE_HEX);
     crypt_random(random, sizeof random);
     hex_put(&hex, random, sizeof random);

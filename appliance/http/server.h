@@ -10,8 +10,12 @@
 struct engine;
 struct http;
 
+#define HTTP_CLOSED_S 5 /* Retry-After of a closed server */
+
 struct http_config {
-    struct engine *engine;
+    struct engine *engine; /* NULL: closed */
+    /* NULL, or why there is no engine: every request is answered 503 with it. */
+    const struct error *closed;
     const char *address;  /* IPv4 or IPv6 literal */
     int port;             /* 0: any free one, see http_port */
     const char *cert_pem; /* chain, leaf first */
@@ -20,9 +24,9 @@ struct http_config {
     const struct clock *clock;
 };
 
-/* Starts to serve. What config points to must outlive the server, but for address and the
- * PEM texts, which are copied. ERR_INVALID: address or certificate; ERR_UNAVAILABLE: the
- * port is taken. */
+/* Starts to serve. What config points to must outlive the server, but for address, closed
+ * and the PEM texts, which are copied. ERR_INVALID: address or certificate; ERR_UNAVAILABLE:
+ * the port is taken. */
 MUST_USE err_t http_open(const struct http_config *config, struct http **ret, struct error *e);
 int http_port(const struct http *h);
 /* Ends every stream and waits for handlers that run; the engine must still be open. NULL is

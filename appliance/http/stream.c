@@ -127,13 +127,17 @@ void
 streams_open(struct http *h)
 {
     lock_init(&h->stream_lock);
-    events_watch(engine_events(h->config.engine), wake_all, h);
+    if (h->config.closed == NULL) {
+        events_watch(engine_events(h->config.engine), wake_all, h);
+    }
 }
 
 void
 streams_close(struct http *h)
 {
-    events_unwatch(engine_events(h->config.engine), wake_all, h);
+    if (h->config.closed == NULL) {
+        events_unwatch(engine_events(h->config.engine), wake_all, h);
+    }
     lock_take(&h->stream_lock);
     h->streams_closed = true;
     lock_give(&h->stream_lock);

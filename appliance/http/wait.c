@@ -62,14 +62,13 @@ wait_for_task(struct request *r, int64_t task, wait_fn answer)
 static struct request *
 take_over(struct http *h, bool all)
 {
-    struct tasks *tasks = engine_tasks(h->config.engine);
     int64_t now_ms = http_now_ms(h);
     struct request *r;
 
     lock_take(&h->wait_lock);
     for (r = h->waiting; r != NULL; r = r->wait_next) {
         if ((all || now_ms >= r->wait_until_ms) &&
-            task_forget(tasks, r->wait_task, task_done, r)) {
+            task_forget(engine_tasks(h->config.engine), r->wait_task, task_done, r)) {
             remove_locked(h, r);
             break;
         }

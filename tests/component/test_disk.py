@@ -126,7 +126,7 @@ class Disk(Case):
             "the disk can only be read")
         self.node.start()
         node.wait_for(serves, "HAProxy serves")
-        node.wait_for(lambda: "Read-only file system" in self.node.log(), "the reason is told")
+        self.assertIn("Read-only file system", node.wait_for(self.node.tells_why, "told"))
         mount("-o", "remount,rw", self.node.state)
         self.node.wait_ready()
         self.assertTrue(self.api.get("/api/v1/verify")["ok"])

@@ -34,7 +34,7 @@ class Start(unittest.TestCase):
                 found[name] = file.read()
         return found
 
-    def starts_without_daemon(self, reason):
+    def starts_without_daemon(self, reason, told=True):
         """HAProxy serves, lockstepd says why it does not, and writes nothing."""
         before = self.files()
         config = self.node.config()
@@ -42,8 +42,20 @@ class Start(unittest.TestCase):
         node.wait_for(serves, "HAProxy serves")
         node.wait_for(lambda: reason in self.node.log(), "the log says: " + reason)
         self.assertTrue(serves())
+        if told:
+            self.is_told(reason)
         self.assertEqual(self.files(), before)
         self.assertEqual(self.node.config(), config)
+
+    def is_told(self, reason):
+        api = self.node.api
+        node.wait_for(self.node.tells_why, "it answers")
+        for method, path in (("GET", "/api/v1/status"), ("POST", "/api/v1/setup"),
+                             ("POST", "/api/v1/apply"), ("GET", "/nothing/here")):
+            answer = api.raw(method, path, "{}" if method == "POST" else None)
+            self.assertEqual(answer.status, 503, path)
+            self.assertIn(reason, answer.json["detail"])
+        self.assertEqual(self.node.log().count("lockstepd: error"), 1, self.node.log())
 
     def test_an_orderly_restart_serves_the_same(self):
         head = self.node.api.get("/api/v1/status")["head"]
@@ -88,7 +100,7 @@ class Start(unittest.TestCase):
         shutil.rmtree(self.data)
         os.mkdir(self.data, 0o700)
         os.chown(self.data, node.UID, node.UID)
-        self.starts_without_daemon("holds no database")
+        self.starts_without_daemon("holds no database", told=False)
 
     def test_a_lost_database_is_not_a_first_start(self):
         self.node.stop()

@@ -293,6 +293,7 @@ class Stats(Case):
         self.assertNotIn("lockstep.", text)
         self.assertEqual(stats["parse_errors"], 0)
         self.assertEqual([x["name"] for x in stats["listeners"]], ["app"])
+        self.assertEqual(self.came(), (0, 0, 0), "the node asked it at the apply")
         self.assertEqual([p["name"] for p in stats["pools"]], ["app"])
         self.assertEqual(stats["pools"][0]["state"], "up")
         self.assertEqual(stats["pools"][0]["active"], 3)
@@ -303,6 +304,10 @@ class Stats(Case):
         counts = self.api.get("/api/v1/status")["servers"]
         self.assertEqual((counts["up"], counts["down"], counts["maint"]), (3, 0, 0))
 
+    def came(self):
+        traffic = self.api.get("/api/v1/stats")["listeners"][0]["traffic"]
+        return traffic["sessions"]["total"], traffic["requests"], traffic["responses"]["2xx"]
+
     def test_2_three_came(self):
         before = self.api.get("/api/v1/stats?pool=app")["pools"][0]["traffic"]["requests"]
         for _ in range(3):
@@ -312,6 +317,10 @@ class Stats(Case):
             traffic = self.api.get("/api/v1/stats?pool=app")["pools"][0]["traffic"]
             return traffic["requests"] == before + 3 and traffic["bytes_out"] > 0
         node.wait_for(counted, "three visits are counted")
+        self.assertEqual(self.came(), (3, 3, 3))
+        self.api.patch("/api/v1/haproxy", maxconn=3000)
+        self.assertEqual(self.api.apply()["state"], "ok")
+        node.wait_for(lambda: self.came() == (0, 0, 0), "a new worker counts anew")
 
     def test_3_pages_and_pools(self):
         for name in ("empty", "more"):

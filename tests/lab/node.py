@@ -120,6 +120,14 @@ class Node:
         with open(self.log_path, encoding="utf-8", errors="replace") as file:
             return file.read()
 
+    def tells_why(self):
+        """That, and why, it cannot work."""
+        try:
+            answer = self.api.raw("GET", "/api/v1/status")
+        except OSError:
+            return None
+        return answer.json["detail"] if answer.status == 503 else None
+
     def answers(self):
         try:
             return self.api.raw("GET", "/api/v1/setup").status == 200
