@@ -103,47 +103,14 @@ merge(
 
 /* ---- rows of the draft ---- */
 
-/* What was applied, sorted as the rows of the draft are. */
-struct applied {
-    const struct draft_entry **entries;
-    size_t count;
-};
-
-static int
-compare_entries(const void *a, const void *b)
+/* What was applied of the object, or NULL: nothing. */
+static const struct draft_entry *
+applied_of(const struct apply *a, const struct draft_row *row)
 {
-    const struct draft_entry *const *x = a;
-    const struct draft_entry *const *y = b;
+    bool applied =
+        a->mode == APPLY_DRAFT && (!a->has_only || only_has(&a->only, row->kind, row->id));
 
-    return draft_compare((*x)->kind, (*x)->id, (*y)->kind, (*y)->id);
-}
-
-static int
-compare_row(const void *key, const void *item)
-{
-    const struct draft_row *row = key;
-    const struct draft_entry *const *entry = item;
-
-    return draft_compare(row->kind, row->id, (*entry)->kind, (*entry)->id);
-}
-
-static struct applied
-applied_of(const struct apply *a)
-{
-    const struct view *v = a->view;
-    size_t count = a->mode == APPLY_DRAFT ? v->entry_count : 0;
-    struct applied list = {.count = 0};
-
-    list.entries = xcalloc(count + 1, sizeof(struct draft_entry *));
-    for (size_t i = 0; i < count; i++) {
-        const struct draft_entry *entry = &v->entries[i];
-
-        if (!a->has_only || only_has(&a->only, entry->kind, entry->id)) {
-            list.entries[list.count++] = entry;
-        }
-    }
-    qsort(list.entries, list.count, sizeof(struct draft_entry *), compare_entries);
-    return list;
+    return applied ? view_entry(a->view, row->kind, row->id) : NULL;
 }
 
 /* Applied rows leave the draft; those that were edited on since stand on what was applied. */
@@ -151,17 +118,15 @@ static void
 sort_rows(const struct apply *a, struct draft_list *leave, struct draft_list *rebase)
 {
     const struct draft_list *draft = &a->en->live.draft;
-    struct applied applied = applied_of(a);
 
     leave->rows = xcalloc(draft->count + 1, sizeof *leave->rows);
     rebase->rows = xcalloc(draft->count + 1, sizeof *rebase->rows);
     for (size_t i = 0; i < draft->count; i++) {
         struct draft_row row = draft->rows[i];
-        const struct draft_entry *const *found = bsearch(
-            &row, applied.entries, applied.count, sizeof(struct draft_entry *), compare_row);
-        const struct object *after = found != NULL ? (*found)->after : NULL;
+        const struct draft_entry *applied = applied_of(a, &row);
+        const struct object *after = applied != NULL ? applied->after : NULL;
 
-        if (found == NULL) {
+        if (applied == NULL) {
             continue;
         }
         row.object = row.object != NULL ? object_ref(row.object) : NULL;
@@ -173,7 +138,6 @@ sort_rows(const struct apply *a, struct draft_list *leave, struct draft_list *re
         row.base = after != NULL ? after->objhash : (struct hash){{0}};
         rebase->rows[rebase->count++] = row;
     }
-    free(applied.entries);
 }
 
 /* A crash between the commit and this leaves the row as a conflict, not lost. */

@@ -25,10 +25,7 @@ compare_rows(const void *a, const void *b)
     const struct only_row *x = a;
     const struct only_row *y = b;
 
-    if (x->kind != y->kind) {
-        return x->kind < y->kind ? -1 : 1;
-    }
-    return strcmp(x->id, y->id);
+    return draft_compare(x->kind, x->id, y->kind, y->id);
 }
 
 bool
@@ -42,28 +39,6 @@ only_has(const struct only_rows *rows, enum kind kind, const char *id)
 }
 
 /* ---- what is meant ---- */
-
-/* By its name in the draft, or if none has it by the one at head. */
-static const struct draft_entry *
-find_object(const struct view *v, const struct apply_object *wanted)
-{
-    const struct draft_entry *former = NULL;
-
-    for (size_t i = 0; i < v->entry_count; i++) {
-        const struct draft_entry *entry = &v->entries[i];
-
-        if (entry->kind != wanted->kind) {
-            continue;
-        }
-        if (strcmp(entry->name, wanted->name) == 0) {
-            return entry;
-        }
-        if (entry->before != NULL && strcmp(entry->before->name.s, wanted->name) == 0) {
-            former = entry;
-        }
-    }
-    return former;
-}
 
 /* Says of an object that the draft does not change whether it is there at all. */
 static void
@@ -106,7 +81,8 @@ mark_objects(
     const struct view *v, const struct apply_only *only, bool *chosen, struct problems *p)
 {
     for (size_t i = 0; i < only->object_count; i++) {
-        const struct draft_entry *entry = find_object(v, &only->objects[i]);
+        const struct draft_entry *entry =
+            view_entry_named(v, only->objects[i].kind, only->objects[i].name);
 
         if (entry != NULL) {
             chosen[entry - v->entries] = true;
@@ -198,36 +174,11 @@ build(
 /* What the chosen changes need of the others, and what those need in turn. */
 struct needs {
     const struct view *v;
-    const struct draft_entry **by_id; /* all of v, sorted */
-    bool *in;                         /* of each entry of v: chosen, or found to be needed */
-    const struct draft_entry *user;   /* whose references are looked at */
+    bool *in;                       /* of each entry of v: chosen, or found to be needed */
+    const struct draft_entry *user; /* whose references are looked at */
     struct problems *p;
     bool grew;
 };
-
-static int
-compare_by_id(const void *a, const void *b)
-{
-    const struct draft_entry *const *x = a;
-    const struct draft_entry *const *y = b;
-
-    if ((*x)->kind != (*y)->kind) {
-        return (*x)->kind < (*y)->kind ? -1 : 1;
-    }
-    return strcmp((*x)->id, (*y)->id);
-}
-
-static const struct draft_entry *
-entry_of(const struct needs *n, enum kind kind, const char *id)
-{
-    const struct draft_entry key = {.kind = kind, .id = id};
-    const struct draft_entry *wanted = &key;
-    const struct draft_entry **found = bsearch(
-        &wanted, n->by_id, n->v->entry_count, sizeof(const struct draft_entry *),
-        compare_by_id);
-
-    return found != NULL ? *found : NULL;
-}
 
 static bool
 is_in(const struct needs *n, const struct draft_entry *entry)
@@ -261,7 +212,7 @@ need_target(void *ctx, enum kind kind, const char *id, const char *pointer)
 {
     struct needs *n = ctx;
     const struct object *user = n->user->after;
-    const struct draft_entry *target = entry_of(n, kind, id);
+    const struct draft_entry *target = view_entry(n->v, kind, id);
 
     if (target == NULL || target->before != NULL || target->after == NULL || is_in(n, target)) {
         return;
@@ -281,7 +232,7 @@ need_release(void *ctx, enum kind kind, const char *id, const char *pointer)
 {
     struct needs *n = ctx;
     const struct object *user = n->user->before;
-    const struct draft_entry *target = entry_of(n, kind, id);
+    const struct draft_entry *target = view_entry(n->v, kind, id);
 
     if (target == NULL || target->before == NULL || target->after != NULL ||
         !is_in(n, target) || is_in(n, n->user)) {
@@ -304,7 +255,7 @@ need_name(struct needs *n, const struct draft_entry *entry)
     const struct object *holder = snapshot_by_name(
         snapshot_of(&n->v->draft, entry->kind), entry->kind, entry->before->name.s);
     const struct draft_entry *taker =
-        holder != NULL ? entry_of(n, holder->kind, holder->id) : NULL;
+        holder != NULL ? view_entry(n->v, holder->kind, holder->id) : NULL;
 
     if (taker == NULL || !is_in(n, taker)) {
         return;
@@ -337,14 +288,9 @@ find_needs(const struct view *v, const struct only_rows *rows, struct problems *
 {
     struct needs n = {.v = v, .p = p, .grew = true};
 
-    n.by_id = xcalloc(v->entry_count + 1, sizeof(const struct draft_entry *));
     n.in = xcalloc(v->entry_count + 1, sizeof *n.in);
     for (size_t i = 0; i < v->entry_count; i++) {
-        n.by_id[i] = &v->entries[i];
         n.in[i] = only_has(rows, v->entries[i].kind, v->entries[i].id);
-    }
-    if (v->entry_count > 1) {
-        qsort(n.by_id, v->entry_count, sizeof(const struct draft_entry *), compare_by_id);
     }
     while (n.grew) {
         n.grew = false;
@@ -352,7 +298,6 @@ find_needs(const struct view *v, const struct only_rows *rows, struct problems *
             look_at(&n, &v->entries[i]);
         }
     }
-    free(n.by_id);
     free(n.in);
 }
 

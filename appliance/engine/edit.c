@@ -115,28 +115,6 @@ edit_try(
 
 /* ---- discarding ---- */
 
-static const struct draft_entry *
-find_entry(const struct view *v, enum kind kind, const char *name)
-{
-    for (size_t i = 0; i < v->entry_count; i++) {
-        const struct draft_entry *entry = &v->entries[i];
-
-        if (entry->kind == kind && strcmp(entry->name, name) == 0) {
-            return entry;
-        }
-    }
-    /* By the name that it has at head. */
-    for (size_t i = 0; i < v->entry_count; i++) {
-        const struct draft_entry *entry = &v->entries[i];
-
-        if (entry->kind == kind && entry->before != NULL &&
-            strcmp(entry->before->name.s, name) == 0) {
-            return entry;
-        }
-    }
-    return NULL;
-}
-
 /* What the draft would be without the row. */
 static err_t
 without_entry(
@@ -190,7 +168,7 @@ discard_on_engine(struct engine *en, void *ctx, struct error *e)
     CLEANUP(view_cleanup) struct view *v = engine_view(en);
     CLEANUP(pair_cleanup) struct snapshot_pair after = {NULL, NULL};
     const struct edit_call *call = ctx;
-    const struct draft_entry *entry = find_entry(v, call->kind, call->name);
+    const struct draft_entry *entry = view_entry_named(v, call->kind, call->name);
     err_t code;
 
     if (entry == NULL) {

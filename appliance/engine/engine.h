@@ -58,7 +58,7 @@ struct view {
     struct snapshot_pair now;
     struct snapshot_pair draft;
     bool whole_draft;            /* no row was left out of draft */
-    struct draft_entry *entries; /* sorted by kind's name, then name */
+    struct draft_entry *entries; /* sorted by kind's name, then id */
     size_t entry_count;
 };
 
@@ -66,6 +66,12 @@ struct view {
 struct view *engine_view(struct engine *en);
 void view_unref(struct view *v); /* NULL is allowed */
 void view_cleanup(struct view **v);
+/* The entry of an object, or NULL: by its id, or by its name in the draft or else at head. */
+const struct draft_entry *view_entry(const struct view *v, enum kind kind, const char *id);
+const struct draft_entry *
+view_entry_named(const struct view *v, enum kind kind, const char *name);
+/* All of them, sorted by kind's name, then name; free the list. */
+const struct draft_entry **view_entries_by_name(const struct view *v);
 
 /* Who acts: for the audit, the draft and commits. */
 struct actor {

@@ -67,6 +67,70 @@ view_cleanup(struct view **v)
     view_unref(*v);
 }
 
+static int
+compare_entry(const void *key, const void *item)
+{
+    const struct draft_entry *wanted = key;
+    const struct draft_entry *entry = item;
+
+    return draft_compare(wanted->kind, wanted->id, entry->kind, entry->id);
+}
+
+const struct draft_entry *
+view_entry(const struct view *v, enum kind kind, const char *id)
+{
+    const struct draft_entry key = {.kind = kind, .id = id};
+
+    return bsearch(&key, v->entries, v->entry_count, sizeof *v->entries, compare_entry);
+}
+
+const struct draft_entry *
+view_entry_named(const struct view *v, enum kind kind, const char *name)
+{
+    const struct draft_entry *former = NULL;
+
+    for (size_t i = 0; i < v->entry_count; i++) {
+        const struct draft_entry *entry = &v->entries[i];
+
+        if (entry->kind != kind) {
+            continue;
+        }
+        if (strcmp(entry->name, name) == 0) {
+            return entry;
+        }
+        if (entry->before != NULL && strcmp(entry->before->name.s, name) == 0) {
+            former = entry;
+        }
+    }
+    return former;
+}
+
+static int
+compare_names(const void *a, const void *b)
+{
+    const struct draft_entry *const *x = a;
+    const struct draft_entry *const *y = b;
+    int order;
+
+    if ((*x)->kind != (*y)->kind) {
+        return (*x)->kind < (*y)->kind ? -1 : 1; /* they are in the order of their names */
+    }
+    order = strcmp((*x)->name, (*y)->name);
+    return order != 0 ? order : strcmp((*x)->id, (*y)->id);
+}
+
+const struct draft_entry **
+view_entries_by_name(const struct view *v)
+{
+    const struct draft_entry **list = xcalloc(v->entry_count + 1, sizeof(*list));
+
+    for (size_t i = 0; i < v->entry_count; i++) {
+        list[i] = &v->entries[i];
+    }
+    qsort(list, v->entry_count, sizeof(*list), compare_names);
+    return list;
+}
+
 /* ---- the draft on top of the head ---- */
 
 /* A row that is left out of the draft's snapshot: an object of its name came meanwhile. */
@@ -214,20 +278,6 @@ base_moved(const struct draft_row *row, const struct object *before)
     return before != NULL && !hash_equal(&row->base, &before->objhash);
 }
 
-static int
-compare_entries(const void *a, const void *b)
-{
-    const struct draft_entry *x = a;
-    const struct draft_entry *y = b;
-    int order;
-
-    if (x->kind != y->kind) {
-        return x->kind < y->kind ? -1 : 1; /* the kinds are in the order of their names */
-    }
-    order = strcmp(x->name, y->name);
-    return order != 0 ? order : strcmp(x->id, y->id);
-}
-
 /* The texts of authors stand behind the entries, in the same allocation. */
 static void
 make_entries(struct view *v, const struct overlay *o)
@@ -264,9 +314,6 @@ make_entries(struct view *v, const struct overlay *o)
                         view_dangles(row->object, &v->draft),
         };
         text += author_bytes;
-    }
-    if (v->entry_count > 1) {
-        qsort(v->entries, v->entry_count, sizeof *v->entries, compare_entries);
     }
 }
 

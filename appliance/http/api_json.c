@@ -62,10 +62,11 @@ change_name(const struct draft_entry *entry)
 json_t *
 api_draft(const struct view *v)
 {
+    const struct draft_entry **list = view_entries_by_name(v);
     json_t *changes = json_array();
 
     for (size_t i = 0; i < v->entry_count; i++) {
-        const struct draft_entry *entry = &v->entries[i];
+        const struct draft_entry *entry = list[i];
 
         (void)json_array_append_new(
             changes,
@@ -75,6 +76,7 @@ api_draft(const struct view *v)
                 json_foreign_text(entry->author), "at", api_time(entry->at_ms), "conflict",
                 entry->conflict));
     }
+    free(list);
     return json_pack(
         "{s:o, s:I, s:I, s:o}", "base", api_hash(&v->head.id), "base_rev",
         (json_int_t)v->head.rev, "count", (json_int_t)v->entry_count, "changes", changes);

@@ -421,15 +421,17 @@ const char *
 engine_lab_draft(struct engine_lab *l)
 {
     CLEANUP(view_cleanup) struct view *v = engine_view(l->en);
+    const struct draft_entry **list = view_entries_by_name(v);
     char *text = arena_strdup(l->arena, "");
 
     for (size_t i = 0; i < v->entry_count; i++) {
-        const struct draft_entry *entry = &v->entries[i];
+        const struct draft_entry *entry = list[i];
 
         text = arena_printf(
             l->arena, "%s%s%s %s%s", text, i > 0 ? ", " : "", schema_kind(entry->kind)->name,
             entry->name, entry->conflict ? "!" : "");
     }
+    free(list);
     return text;
 }
 

@@ -41,6 +41,7 @@ static void
 entries_show_both_sides(void **state)
 {
     struct engine_lab *l = *state;
+    const struct draft_entry *entry;
     struct view *v;
 
     engine_lab_must(l, "[" CREATE_WEB("1") ", " CREATE_WEB("2") "]");
@@ -50,15 +51,18 @@ entries_show_both_sides(void **state)
            "{'op': 'delete', 'kind': 'server', 'name': 'web2'}," CREATE_WEB("3") "]");
     v = engine_view(l->en);
     assert_int_equal(v->entry_count, 3);
-    assert_int_equal(object_int(v->entries[0].before, F_SERVER_PORT), 8080);
-    assert_int_equal(object_int(v->entries[0].after, F_SERVER_PORT), 81);
-    assert_string_equal(v->entries[0].author, "admin maria");
-    assert_true(v->entries[0].at_ms > 0);
-    assert_string_equal(v->entries[1].name, "web2");
-    assert_non_null(v->entries[1].before);
-    assert_null(v->entries[1].after);
-    assert_null(v->entries[2].before);
-    assert_non_null(v->entries[2].after);
+    entry = view_entry_named(v, K_SERVER, "web1");
+    assert_int_equal(object_int(entry->before, F_SERVER_PORT), 8080);
+    assert_int_equal(object_int(entry->after, F_SERVER_PORT), 81);
+    assert_string_equal(entry->author, "admin maria");
+    assert_true(entry->at_ms > 0);
+    assert_ptr_equal(view_entry(v, K_SERVER, entry->id), entry);
+    entry = view_entry_named(v, K_SERVER, "web2");
+    assert_non_null(entry->before);
+    assert_null(entry->after);
+    entry = view_entry_named(v, K_SERVER, "web3");
+    assert_null(entry->before);
+    assert_non_null(entry->after);
     view_unref(v);
 }
 
