@@ -517,6 +517,20 @@ what_is_refused_is_refused_all_the_same(void **state)
     assert_int_equal(access(helper_lab_path(l, "state/generation/2"), F_OK), -1);
 }
 
+/* HAProxy takes 0000000000000001 for a number, but not aaaaaaaaaaaaaaaa. */
+static void
+no_digest_is_read_as_a_number(void **state)
+{
+    static const char reader[] =
+        "global\n    default-path config\n    description \"lockstep 0000000000000001\"\n"
+        "frontend f\n    acl a str(digest),map_str_int(" RUNNING_MAP ") -m found\n"
+        "backend b\n" SERVER("1") "\n";
+    struct helper_lab *l = *state;
+
+    put(l, 1, reader, RUNNING("0000000000000001"));
+    helper_lab_refused(l, "{'verb': 'stage', 'generation': 1}", "denied", "line 5");
+}
+
 /* haproxy -c -f FILE. */
 static int
 checker(const char *path)
@@ -545,6 +559,7 @@ main(int argc, char **argv)
         HELPER_LAB_TEST(what_the_checker_warns_of_is_not_swallowed),
         HELPER_LAB_TEST(another_program_checks_anew),
         HELPER_LAB_TEST(what_is_refused_is_refused_all_the_same),
+        HELPER_LAB_TEST(no_digest_is_read_as_a_number),
     };
 
     if (argc == 4 && strcmp(argv[1], "-c") == 0) {
