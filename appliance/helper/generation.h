@@ -31,7 +31,7 @@ generation_set_link(int generation_fd, const char *link, int64_t n, struct error
 /* Of the program that is at path now. */
 struct generation_checker generation_checker_of(const char *path);
 /* Remembers in N the exit status of the check, and by which program; by: NULL when that had
- * something to say besides. */
+ * something to say besides, or refused N since. */
 MUST_USE err_t generation_mark(
     int generation_fd, int64_t n, int exit_status, const struct generation_checker *by,
     struct error *e);

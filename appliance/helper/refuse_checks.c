@@ -38,9 +38,8 @@ check_any_file(const struct refuse_line *l, const char *name, struct error *e)
 static err_t
 check_file(const struct refuse_line *l, const char *name, struct error *e)
 {
-    return strcmp(name, RUNNING_MAP) == 0
-               ? refuse_word(name, REFUSE_MAP_ALONE, e)
-               : check_any_file(l, name, e);
+    return strcmp(name, RUNNING_MAP) == 0 ? refuse_word(name, REFUSE_MAP_ALONE, e)
+                                          : check_any_file(l, name, e);
 }
 
 static const char *

@@ -219,18 +219,32 @@ publish(struct stage *s, struct error *e)
 }
 
 /* One in use passed once, and was not changed since: what makes the checker fail now (memory,
- * a name that cannot be resolved) must not keep a roll-back from installing it. */
+ * a name that cannot be resolved) must not keep a roll-back from installing it. But then it is
+ * no evidence for other files. */
+static err_t
+mark_refused(const struct stage *s, int exit_status, struct error *e)
+{
+    int dir_fd = s->c->generation_fd;
+    const char *use = NULL;
+    struct error unused;
+    err_t code = find_use(s, &use, e);
+
+    if (code == ERR_OK && use != NULL) {
+        exit_status = 0;
+        if (generation_require_checked(dir_fd, s->n, &unused) != ERR_OK) {
+            return ERR_OK;
+        }
+    }
+    return code == ERR_OK ? generation_mark(dir_fd, s->n, exit_status, NULL, e) : code;
+}
+
 static err_t
 mark(const struct stage *s, int exit_status, bool silent, struct error *e)
 {
-    const struct generation_checker *by = silent ? &s->checker : NULL;
-    const char *use = NULL;
-    err_t code = exit_status != 0 ? find_use(s, &use, e) : ERR_OK;
-
-    if (code != ERR_OK || use != NULL) {
-        return code;
-    }
-    return generation_mark(s->c->generation_fd, s->n, exit_status, by, e);
+    return exit_status == 0
+               ? generation_mark(
+                     s->c->generation_fd, s->n, exit_status, silent ? &s->checker : NULL, e)
+               : mark_refused(s, exit_status, e);
 }
 
 /* And keeps what it decided. */

@@ -15,8 +15,8 @@
  *   the line the same), which must differ in one line at least;
  * - the digest in the line "description "lockstep DIGEST"" of the section "global". */
 bool weights_config(struct span before, struct span after);
-/* Two RUNNING_MAP: each has the one entry with a digest, and nothing else. No line but those with
- * the converter "map", which takes any text, may name this file (refuse_config). */
+/* Two RUNNING_MAP: each has the one entry with a digest, and nothing else. No line but those
+ * with the converter "map", which takes any text, may name this file (refuse_config). */
 bool weights_running(struct span before, struct span after);
 /* Two directories: haproxy.cfg differs as above, RUNNING_MAP at most so, all other files are
  * the same. after: what is in after_fd. */
