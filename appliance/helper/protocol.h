@@ -7,7 +7,8 @@
  *     <state_dir>/generation/N (root's), refusing file names and keywords that it does not
  *     allow, and runs "haproxy -c" on the copy -> {"ok": true, "exit_status", "output",
  *     "only_weights": bool}; prunes old ones first. only_weights: it did not run, since nothing
- *     but weights of servers differs from "current", of which it had nothing to say
+ *     but weights of servers differs from "current", of which it had nothing to say. A check
+ *     that was ended by a signal is "unavailable", and one that takes too long "timeout"
  * {"verb": "bind-test", "binds": [{"address", "port", "vip"}]} -> {"ok": true, "failures":
  *     [{"address", "port", "reason", "holder"}]}; a port that our own HAProxy holds is
  *     free; at most HELPER_BINDS_MAX in a request

@@ -247,7 +247,7 @@ mark(const struct stage *s, int exit_status, bool silent, struct error *e)
                : mark_refused(s, exit_status, e);
 }
 
-/* And keeps what it decided. */
+/* And keeps what it decided; killed, as when memory is short, it decided nothing. */
 static err_t
 run_checker(const struct stage *s, struct buf *output, int *ret_status, struct error *e)
 {
@@ -264,6 +264,11 @@ run_checker(const struct stage *s, struct buf *output, int *ret_status, struct e
     code = proc_run(argv, s->c->tunables.check_ms, output, &result, e);
     if (code != ERR_OK) {
         return code;
+    }
+    if (result.exit_status > 128) {
+        return error_set(
+            e, ERR_UNAVAILABLE, "the checker (haproxy -c) was ended by signal %d",
+            result.exit_status - 128);
     }
     *ret_status = result.exit_status;
     /* "[WARNING]", "[ALERT]". Who passes over the checker must not swallow what it says. */

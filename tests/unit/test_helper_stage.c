@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -455,6 +456,28 @@ what_is_in_use_stays_installable_whatever_the_checker_says_later(void **state)
     helper_lab_refused(l, "{'verb': 'install', 'generation': 3}", "conflict", "not checked");
 }
 
+/* As when memory is short. */
+static void
+a_checker_that_is_killed_decides_nothing(void **state)
+{
+    struct helper_lab *l = *state;
+
+    stage(l, 1);
+    helper_lab_ok(l, "{'verb': 'install', 'generation': 1}");
+    stage(l, 2);
+    tell_checker(l, "kill");
+    for (int n = 1; n <= 3; n++) {
+        char request[64];
+
+        helper_lab_put(l, n, "haproxy.cfg", GOOD);
+        (void)snprintf(request, sizeof request, "{'verb': 'stage', 'generation': %d}", n);
+        helper_lab_refused(l, request, "unavailable", "was ended by signal 9");
+    }
+    helper_lab_ok(l, "{'verb': 'install', 'generation': 2}");
+    helper_lab_ok(l, "{'verb': 'install', 'generation': 1}");
+    helper_lab_refused(l, "{'verb': 'install', 'generation': 3}", "conflict", "not checked");
+}
+
 static bool
 is_told(const char *path, const char *what)
 {
@@ -472,6 +495,9 @@ checker(const char *path)
 {
     CLEANUP(buf_fini) struct buf text = {0};
 
+    if (is_told(path, "kill")) {
+        (void)raise(SIGKILL);
+    }
     if (is_told(path, "fail")) {
         return 4;
     }
@@ -507,6 +533,7 @@ main(int argc, char **argv)
         HELPER_LAB_TEST(another_content_replaces_what_is_not_in_use),
         HELPER_LAB_TEST(what_is_in_use_is_never_overwritten),
         HELPER_LAB_TEST(what_is_in_use_stays_installable_whatever_the_checker_says_later),
+        HELPER_LAB_TEST(a_checker_that_is_killed_decides_nothing),
         HELPER_LAB_TEST(only_checked_generations_are_installed),
         HELPER_LAB_TEST(links_name_the_generation),
         HELPER_LAB_TEST(old_ones_go_but_for_what_is_in_use_and_the_newest_five),
