@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/file.h"
+#include "helper/generation.h"
 #include "helper/listing.h"
 
 #define COPY_BYTES 8192
@@ -139,7 +140,7 @@ staged_list(int dir_fd, bool marked, struct staged *s, struct error *e)
     while (code == ERR_OK && (name = listing_next(&l)) != NULL) {
         const struct folder *f = folder_find(name);
 
-        if (marked && strcmp(name, ".checked") == 0) {
+        if (marked && strcmp(name, GENERATION_MARKER) == 0) {
             continue;
         }
         if (f != NULL) {

@@ -388,6 +388,30 @@ a_link_that_names_no_generation_is_corrupt(void **state)
     helper_lab_refused(l, "{'verb': 'status'}", "corrupt", "current");
 }
 
+/* A file or link that is written anew is a temporary one first. */
+static void
+opening_removes_what_a_kill_left_of_a_write(void **state)
+{
+    struct helper_lab *l = *state;
+    struct error e;
+
+    if (getuid() != 0) {
+        return; /* as below */
+    }
+    stage(l, 9);
+    assert_int_equal(
+        file_write_at(
+            AT_FDCWD, helper_lab_path(l, "state/generation/9/.tmp-0123"), "0", 1, 0600, NULL),
+        ERR_OK);
+    assert_int_equal(symlink("9", helper_lab_path(l, "state/generation/.tmp-0123")), 0);
+    helper_context_close(&l->context);
+    assert_int_equal(helper_context_open(&l->context, &e), ERR_OK);
+    assert_false(exists(l, ".tmp-0123"));
+    assert_false(exists(l, "9/.tmp-0123"));
+    stage(l, 9);
+    helper_lab_ok(l, "{'verb': 'install', 'generation': 9}");
+}
+
 static void
 opening_removes_what_an_interrupted_stage_left(void **state)
 {
@@ -538,6 +562,7 @@ main(int argc, char **argv)
         HELPER_LAB_TEST(links_name_the_generation),
         HELPER_LAB_TEST(old_ones_go_but_for_what_is_in_use_and_the_newest_five),
         HELPER_LAB_TEST(a_link_that_names_no_generation_is_corrupt),
+        HELPER_LAB_TEST(opening_removes_what_a_kill_left_of_a_write),
         HELPER_LAB_TEST(opening_removes_what_an_interrupted_stage_left),
     };
 
