@@ -21,15 +21,16 @@
 
 /* ---- by a reload ---- */
 
+/* First: a long detail is cut. */
 static void
-tell_no_states(struct apply *a)
+tell_no_states(struct apply *a, const char *why)
 {
     char text[sizeof a->detail];
 
     memcpy(text, a->detail, sizeof text);
     apply_detail(
-        a, "%s%stoo many new names: all servers start without their state", text,
-        text[0] != '\0' ? "; " : "");
+        a, "all servers start without their state: %.120s%s%s", why,
+        text[0] != '\0' ? "; " : "", text);
 }
 
 err_t
@@ -42,10 +43,10 @@ apply_reload(struct apply *a, int64_t number, struct problems *p, struct error *
     err_t code;
 
     renames_find(a, number, arena, &renames);
-    if (renames.too_many) {
-        tell_no_states(a);
-    }
     code = helper_reload(&a->en->helper, &renames, arena, &load, e);
+    if (code == ERR_OK && load.loaded && (renames.too_many || load.no_states[0] != '\0')) {
+        tell_no_states(a, renames.too_many ? "too many new names" : load.no_states);
+    }
     if (code != ERR_OK || load.loaded) {
         return code;
     }

@@ -341,9 +341,9 @@ reload(struct fake_node *f, const json_t *request)
         f->facts.pid++;
     }
     return json_pack(
-        "{s:b, s:b, s:s, s:i}", "ok", 1, "loaded", loaded ? 1 : 0, "output",
+        "{s:b, s:b, s:s, s:i, s:s}", "ok", 1, "loaded", loaded ? 1 : 0, "output",
         loaded ? "" : "[ALERT]    (7) : Starting frontend web: cannot bind socket", "worker",
-        f->facts.pid);
+        f->facts.pid, "no_states", fails(f, FAKE_STATES) ? "the disk is full" : "");
 }
 
 static json_t *
