@@ -120,22 +120,26 @@ change_all(struct apply *a, const struct runtime_plan *plan, struct error *e)
     return code;
 }
 
-/* The files of what runs, when that is the head; NULL when it is not. */
+/* The files of what runs, when that is the head; else NULL and why not. */
 static struct rendered *
-running_files(struct apply *a)
+running_files(struct apply *a, char why[ERROR_MSG_BYTES])
 {
     struct rendered *files = NULL;
     struct problems unused;
     struct error e;
 
     problems_init(&unused, a->arena);
-    if (!a->running_known || a->view->head.rev == 0 ||
-        generation_render(a->en, &a->view->now, &unused, &files, &e) != ERR_OK) {
-        return NULL;
-    }
-    if (strcmp(files->digest, a->former_digest) != 0) {
-        apply_rendered_done(a->en, files);
-        return NULL;
+    if (a->mode == APPLY_FOLLOW) {
+        (void)snprintf(why, ERROR_MSG_BYTES, "HAProxy is brought to the present revision");
+    } else if (a->view->head.rev == 0) {
+        (void)snprintf(why, ERROR_MSG_BYTES, "this is the first revision");
+    } else if (!a->running_known) {
+        (void)snprintf(why, ERROR_MSG_BYTES, "HAProxy did not say what it runs");
+    } else if (generation_render(a->en, &a->view->now, &unused, &files, &e) != ERR_OK) {
+        (void)snprintf(why, ERROR_MSG_BYTES, "no files of the revision before, %.180s", e.msg);
+    } else if (strcmp(files->digest, a->former_digest) != 0) {
+        (void)snprintf(why, ERROR_MSG_BYTES, "HAProxy does not run the revision before");
+        apply_rendered_done(a->en, TAKE(files));
     }
     return files;
 }
@@ -144,13 +148,12 @@ running_files(struct apply *a)
 static bool
 load_by_socket(struct apply *a, char why[ERROR_MSG_BYTES], bool *ret_head)
 {
-    struct rendered *running = a->mode == APPLY_FOLLOW ? NULL : running_files(a);
+    struct rendered *running = running_files(a, why);
     CLEANUP(runtime_plan_fini) struct runtime_plan plan = {.count = 0};
     struct error e;
 
     *ret_head = running != NULL;
     if (running == NULL) {
-        (void)snprintf(why, ERROR_MSG_BYTES, "HAProxy does not run the revision before");
         return false;
     }
     runtime_plan_make(running, a->files, &plan);
