@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What needs no checker of its own: files that differ from accepted ones in weights of servers
- * only. HAProxy takes each number from 0 to 256 there, whatever else is configured
+ * only. HAProxy takes each number from 0 to WEIGHT_MAX there, whatever else is configured
  * (configuration manual, 5.2, "weight"). */
 #ifndef LOCKSTEP_HELPER_WEIGHTS_H
 #define LOCKSTEP_HELPER_WEIGHTS_H
@@ -9,6 +9,8 @@
 
 #include "haproxy/span.h"
 #include "helper/staged.h"
+
+#define WEIGHT_MAX 256 /* of a server */
 
 /* Two haproxy.cfg, both accepted by refuse_config: the same lines, but for
  * - the decimal number in "server NAME ADDRESS weight N" (without needless zeros, the rest of
