@@ -59,9 +59,6 @@ const struct artefact *rendered_find(const struct rendered *r, const char *name)
 MUST_USE err_t render_haproxy(
     const struct render_input *in, struct rendered *out, struct problems *p, struct error *e);
 
-/* "haproxy:reload" effect in artefacts: "lockstep <digest>" as found in "show info". */
-#define RENDER_DESCRIPTION_PREFIX "lockstep "
-
 /* What <run_dir>/probe.sock answers with status 200 while HAProxy serves. */
 #define RENDER_PROBE_PATH "/"
 /* What every listener in http mode answers with 200 itself, without a line in the log: a name

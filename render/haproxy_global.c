@@ -40,7 +40,7 @@ static void
 put_global(struct writer *w)
 {
     writer_fixed(w, "\nglobal\n    default-path config\n");
-    PUT(w->out, "    description \"" RENDER_DESCRIPTION_PREFIX);
+    PUT(w->out, "    description \"" RUNNING_DESCRIPTION);
     w->digest_at = w->out->len;
     PUT(w->out, "0000000000000000\"");
     writer_end(w, -1);

@@ -95,8 +95,8 @@ temp_name(char *out)
     unsigned char random[8];
 
     crypt_random(random, sizeof random);
-    memcpy(out, ".tmp-", 5);
-    out += 5;
+    memcpy(out, FILE_TEMPORARY, strlen(FILE_TEMPORARY));
+    out += strlen(FILE_TEMPORARY);
     for (size_t i = 0; i < sizeof random; i++) {
         *out++ = hex[random[i] >> 4];
         *out++ = hex[random[i] & 15u];

@@ -13,6 +13,8 @@
  * to out's maximum. ERR_NOT_FOUND, ERR_LIMIT, ERR_IO, ERR_DENIED (also when it is not a
  * regular file). On failure out is unchanged. dir_fd as in openat(2). */
 MUST_USE err_t file_read_at(int dir_fd, const char *path, struct buf *out, struct error *e);
+/* How the names of temporary files begin, one of which stays when its writer is killed. */
+#define FILE_TEMPORARY ".tmp-"
 /* Atomic: temporary file in the same directory (O_EXCL, mode), write, fsync, rename, fsync
  * of the directory. On failure the old file is untouched and the temporary one removed; only
  * when that last fsync fails the new file is there already, perhaps not for good. */

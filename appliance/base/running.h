@@ -9,6 +9,9 @@
 #define RUNNING_KEY      "digest"
 #define RUNNING_HEX      16 /* digits of a digest */
 #define RUNNING_CHANGING "changing"
+/* And with which files a worker was started: "description" of haproxy.cfg's section "global"
+ * is this and their digest. */
+#define RUNNING_DESCRIPTION "lockstep "
 
 /* In the run directory: what a worker is to know of its servers when it starts (configuration
  * manual, "server-state-file"). Empty, it still has to say which format it has. */

@@ -21,15 +21,16 @@
 
 /* ---- by a reload ---- */
 
+/* First: a long detail is cut. */
 static void
-tell_no_states(struct apply *a)
+tell_no_states(struct apply *a, const char *why)
 {
     char text[sizeof a->detail];
 
     memcpy(text, a->detail, sizeof text);
     apply_detail(
-        a, "%s%stoo many new names: all servers start without their state", text,
-        text[0] != '\0' ? "; " : "");
+        a, "all servers start without their state: %.120s%s%s", why,
+        text[0] != '\0' ? "; " : "", text);
 }
 
 err_t
@@ -42,10 +43,10 @@ apply_reload(struct apply *a, int64_t number, struct problems *p, struct error *
     err_t code;
 
     renames_find(a, number, arena, &renames);
-    if (renames.too_many) {
-        tell_no_states(a);
-    }
     code = helper_reload(&a->en->helper, &renames, arena, &load, e);
+    if (code == ERR_OK && load.loaded && (renames.too_many || load.no_states[0] != '\0')) {
+        tell_no_states(a, renames.too_many ? "too many new names" : load.no_states);
+    }
     if (code != ERR_OK || load.loaded) {
         return code;
     }
@@ -119,22 +120,26 @@ change_all(struct apply *a, const struct runtime_plan *plan, struct error *e)
     return code;
 }
 
-/* The files of what runs, when that is the head; NULL when it is not. */
+/* The files of what runs, when that is the head; else NULL and why not. */
 static struct rendered *
-running_files(struct apply *a)
+running_files(struct apply *a, char why[ERROR_MSG_BYTES])
 {
     struct rendered *files = NULL;
     struct problems unused;
     struct error e;
 
     problems_init(&unused, a->arena);
-    if (!a->running_known || a->view->head.rev == 0 ||
-        generation_render(a->en, &a->view->now, &unused, &files, &e) != ERR_OK) {
-        return NULL;
-    }
-    if (strcmp(files->digest, a->former_digest) != 0) {
-        apply_rendered_done(a->en, files);
-        return NULL;
+    if (a->mode == APPLY_FOLLOW) {
+        (void)snprintf(why, ERROR_MSG_BYTES, "HAProxy is brought to the present revision");
+    } else if (a->view->head.rev == 0) {
+        (void)snprintf(why, ERROR_MSG_BYTES, "this is the first revision");
+    } else if (!a->running_known) {
+        (void)snprintf(why, ERROR_MSG_BYTES, "HAProxy did not say what it runs");
+    } else if (generation_render(a->en, &a->view->now, &unused, &files, &e) != ERR_OK) {
+        (void)snprintf(why, ERROR_MSG_BYTES, "no files of the revision before, %.180s", e.msg);
+    } else if (strcmp(files->digest, a->former_digest) != 0) {
+        (void)snprintf(why, ERROR_MSG_BYTES, "HAProxy does not run the revision before");
+        apply_rendered_done(a->en, TAKE(files));
     }
     return files;
 }
@@ -143,13 +148,12 @@ running_files(struct apply *a)
 static bool
 load_by_socket(struct apply *a, char why[ERROR_MSG_BYTES], bool *ret_head)
 {
-    struct rendered *running = a->mode == APPLY_FOLLOW ? NULL : running_files(a);
+    struct rendered *running = running_files(a, why);
     CLEANUP(runtime_plan_fini) struct runtime_plan plan = {.count = 0};
     struct error e;
 
     *ret_head = running != NULL;
     if (running == NULL) {
-        (void)snprintf(why, ERROR_MSG_BYTES, "HAProxy does not run the revision before");
         return false;
     }
     runtime_plan_make(running, a->files, &plan);

@@ -228,6 +228,7 @@ put_command(
     char out[COMMAND_BYTES], struct error *e)
 {
     err_t code = admin_check_name(at->backend, e);
+    int n;
 
     if (code == ERR_OK) {
         code = admin_check_name(at->server, e);
@@ -236,8 +237,13 @@ put_command(
         (strchr(at->backend, '/') != NULL || strchr(at->server, '/') != NULL)) {
         code = error_set(e, ERR_INVALID, "a server's name cannot hold a slash");
     }
-    (void)snprintf(out, COMMAND_BYTES, "%s %s/%s %s", before, at->backend, at->server, after);
-    return code;
+    if (code != ERR_OK) {
+        return code;
+    }
+    n = snprintf(out, COMMAND_BYTES, "%s %s/%s %s", before, at->backend, at->server, after);
+    return n > 0 && n < COMMAND_BYTES
+               ? ERR_OK
+               : error_set(e, ERR_INVALID, "a server's name is too long for a command");
 }
 
 static err_t
@@ -293,9 +299,13 @@ admin_set_address(
     char command[COMMAND_BYTES];
     char after[WORD_BYTES];
     err_t code = admin_check_name(target->address, e);
+    int n =
+        snprintf(after, sizeof after, "addr %s port %" PRId64, target->address, target->port);
 
     buf_init(&out, DONE_MAX_BYTES);
-    (void)snprintf(after, sizeof after, "addr %s port %" PRId64, target->address, target->port);
+    if (code == ERR_OK && (n < 0 || n >= (int)sizeof after)) {
+        code = error_set(e, ERR_INVALID, "an address is too long for a command");
+    }
     if (code == ERR_OK) {
         code = put_command(at, "set server", after, command, e);
     }

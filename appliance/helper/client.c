@@ -312,6 +312,9 @@ call_load(
     if (code == ERR_OK) {
         code = get_pid(answer, "worker", &load.worker, e);
     }
+    if (code == ERR_OK) {
+        code = get_text(answer, "no_states", a, &load.no_states, e);
+    }
     if (code != ERR_OK) {
         return bad_answer(e);
     }

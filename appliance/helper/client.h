@@ -39,6 +39,7 @@ struct helper_load {
     bool loaded;        /* a new worker runs the current generation */
     const char *output; /* what HAProxy said when it did not */
     pid_t worker;
+    const char *no_states; /* why it got no state of a server, "": it got what it should */
 };
 
 struct helper_rename {

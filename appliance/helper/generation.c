@@ -16,7 +16,6 @@
 #include "haproxy/span.h"
 #include "helper/listing.h"
 
-#define MARKER         ".checked"
 #define MARKER_BYTES   160
 #define LIST_MAX_COUNT 100000
 
@@ -44,7 +43,8 @@ is_temporary(const char *name)
 {
     size_t len = strlen(name);
 
-    return len > 5 && name[0] == '.' && strcmp(name + len - 4, ".tmp") == 0;
+    return strncmp(name, FILE_TEMPORARY, strlen(FILE_TEMPORARY)) == 0 ||
+           (len > 5 && name[0] == '.' && strcmp(name + len - 4, ".tmp") == 0);
 }
 
 err_t
@@ -120,7 +120,7 @@ generation_mark(
     size_t bytes = mark_text(exit_status, by, text);
     err_t code = open_generation(generation_fd, n, &fd, e);
 
-    return code == ERR_OK ? file_write_at(fd, MARKER, text, bytes, 0640, e) : code;
+    return code == ERR_OK ? file_write_at(fd, GENERATION_MARKER, text, bytes, 0640, e) : code;
 }
 
 err_t
@@ -129,7 +129,7 @@ generation_mark_new(int dir_fd, const struct generation_checker *by, struct erro
     char text[MARKER_BYTES];
     size_t bytes = mark_text(0, by, text);
 
-    return file_create_at(dir_fd, MARKER, text, bytes, 0640, e);
+    return file_create_at(dir_fd, GENERATION_MARKER, text, bytes, 0640, e);
 }
 
 /* What the mark says: by, the program of the check, without its newline; "": it does not say.
@@ -148,7 +148,7 @@ read_mark(int generation_fd, int64_t n, struct generation_checker *ret, struct e
     if (code != ERR_OK) {
         return code;
     }
-    code = file_read_at(fd, MARKER, &text, e);
+    code = file_read_at(fd, GENERATION_MARKER, &text, e);
     if (code == ERR_NOT_FOUND) {
         return error_set(e, ERR_CONFLICT, "generation %" PRId64 " was not checked", n);
     }
@@ -236,10 +236,10 @@ err_t
 generation_remove(int generation_fd, int64_t n, struct error *e)
 {
     char name[GENERATION_NAME_BYTES];
-    char marker[GENERATION_NAME_BYTES + sizeof MARKER];
+    char marker[GENERATION_NAME_BYTES + sizeof GENERATION_MARKER];
 
     generation_name(n, name);
-    (void)snprintf(marker, sizeof marker, "%s/" MARKER, name);
+    (void)snprintf(marker, sizeof marker, "%s/" GENERATION_MARKER, name);
     if (unlinkat(generation_fd, marker, 0) != 0 && errno != ENOENT) {
         return error_errno(e, ERR_IO, errno, "cannot remove %s", marker);
     }
@@ -274,17 +274,35 @@ generation_prune(int generation_fd, int64_t keep, struct error *e)
     return code;
 }
 
-err_t
-generation_clear_temporary(int generation_fd, struct error *e)
+static err_t
+clear_dir(int generation_fd, const char *dir, struct error *e)
 {
     CLEANUP(listing_close) struct listing names;
-    err_t code = listing_open(&names, generation_fd, ".", e);
+    err_t code = listing_open(&names, generation_fd, dir, e);
     const char *name;
 
     while (code == ERR_OK && (name = listing_next(&names)) != NULL) {
         if (is_temporary(name)) {
-            code = file_remove_tree_at(generation_fd, name, e);
+            code = file_remove_tree_at(listing_fd(&names), name, e);
         }
     }
     return code == ERR_OK ? listing_status(&names, e) : code;
+}
+
+err_t
+generation_clear_temporary(int generation_fd, struct error *e)
+{
+    CLEANUP(list_cleanup) struct list l = {.items = NULL};
+    err_t code = clear_dir(generation_fd, ".", e);
+
+    if (code == ERR_OK) {
+        code = list_generations(generation_fd, &l, e);
+    }
+    for (size_t i = 0; code == ERR_OK && i < l.count; i++) {
+        char name[GENERATION_NAME_BYTES];
+
+        generation_name(l.items[i], name);
+        code = clear_dir(generation_fd, name, e);
+    }
+    return code;
 }

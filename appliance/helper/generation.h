@@ -10,7 +10,8 @@
 
 #define GENERATION_MAX        ((int64_t)9007199254740991) /* 2^53 - 1 */
 #define GENERATION_NAME_BYTES 32
-#define GENERATION_KEPT       5 /* besides those in use */
+#define GENERATION_KEPT       5          /* besides those in use */
+#define GENERATION_MARKER     ".checked" /* file in N: the outcome of the check */
 
 /* Tells a program from another that took its place. */
 struct generation_checker {
@@ -31,7 +32,7 @@ generation_set_link(int generation_fd, const char *link, int64_t n, struct error
 /* Of the program that is at path now. */
 struct generation_checker generation_checker_of(const char *path);
 /* Remembers in N the exit status of the check, and by which program; by: NULL when that had
- * something to say besides. */
+ * something to say besides, or refused N since. */
 MUST_USE err_t generation_mark(
     int generation_fd, int64_t n, int exit_status, const struct generation_checker *by,
     struct error *e);
@@ -50,7 +51,7 @@ MUST_USE err_t generation_remove(int generation_fd, int64_t n, struct error *e);
 /* Removes all generations but current, good, keep (0: none) and the newest GENERATION_KEPT
  * others. */
 MUST_USE err_t generation_prune(int generation_fd, int64_t keep, struct error *e);
-/* Removes what an interrupted "stage" left. */
+/* Removes what an interrupted verb left, also in the generations. */
 MUST_USE err_t generation_clear_temporary(int generation_fd, struct error *e);
 
 #endif

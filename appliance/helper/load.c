@@ -37,7 +37,8 @@ struct load {
     struct service_status before;
     bool loaded;
     pid_t worker;
-    struct buf output; /* why not */
+    struct buf output;      /* why not */
+    struct error no_states; /* why no state of a server was handed over; "": it was */
 };
 
 static void
@@ -214,7 +215,11 @@ reload_running(struct load *l, struct error *e)
     /* A reload that a helper before us left under way counts for ours, but it read the files
      * of its own time: once more then. */
     for (int tries = 0; tries < 2; tries++) {
-        state_keep(c, (struct span){buf_str(&l->config), l->config.len}, l->renames);
+        if (state_keep(
+                c, (struct span){buf_str(&l->config), l->config.len}, l->renames,
+                &l->no_states) == ERR_OK) {
+            l->no_states.msg[0] = '\0';
+        }
         code = master_reload(
             c->master_path, c->admin_path, left_ms(l, c->tunables.reload_ms), &loaded, &st, e);
         if (code != ERR_OK || !loaded || !runs_other_files(l)) {
@@ -311,8 +316,9 @@ static err_t
 tell(const struct load *l, json_t *answer, struct error *e)
 {
     json_auto_t *v = json_pack(
-        "{s:b, s:s, s:i}", "loaded", l->loaded ? 1 : 0, "output",
-        l->loaded ? "" : buf_str(&l->output), "worker", l->worker);
+        "{s:b, s:s, s:i, s:s}", "loaded", l->loaded ? 1 : 0, "output",
+        l->loaded ? "" : buf_str(&l->output), "worker", l->worker, "no_states",
+        l->no_states.msg);
 
     return json_object_update(answer, v) == 0
                ? ERR_OK

@@ -7,17 +7,19 @@
  *     <state_dir>/generation/N (root's), refusing file names and keywords that it does not
  *     allow, and runs "haproxy -c" on the copy -> {"ok": true, "exit_status", "output",
  *     "only_weights": bool}; prunes old ones first. only_weights: it did not run, since nothing
- *     but weights of servers differs from "current", of which it had nothing to say
+ *     but weights of servers differs from "current", of which it had nothing to say. A check
+ *     that was ended by a signal is "unavailable", and one that takes too long "timeout"
  * {"verb": "bind-test", "binds": [{"address", "port", "vip"}]} -> {"ok": true, "failures":
  *     [{"address", "port", "reason", "holder"}]}; a port that our own HAProxy holds is
  *     free; at most HELPER_BINDS_MAX in a request
  * {"verb": "install", "generation": N} switches <state_dir>/generation/current
  * {"verb": "settle", "generation": N}  switches <state_dir>/generation/good, prunes old ones
  * {"verb": "reload", "backends": [{"from", "to"}], "servers": [{"from", "to"}], "states": bool}
- *     -> {"ok": true, "loaded": bool, "output", "worker": pid}; writes and removes the reload
- *     window. The lists (absent: empty) say what has another name in the configuration that
- *     runs: its state is handed over under the new one. "states" (absent: true) false: no state
- *     is handed over
+ *     -> {"ok": true, "loaded": bool, "output", "worker": pid, "no_states"}; writes and removes
+ *     the reload window. no_states: why the new worker got no state of a server, although it
+ *     should have ("": it got them). The lists (absent: empty) say what has another name in the
+ * configuration that runs: its state is handed over under the new one. "states" (absent: true)
+ * false: no state is handed over
  * {"verb": "restart"} -> the same
  * {"verb": "status"} -> {"ok": true, "state": "running"|"stopped"|"failed", "master": pid,
  *     "worker": pid, "reloads", "failed_reloads", "old_workers": [{"pid", "age_s"}],

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/running.h"
 #include "helper/refuse_tables.h"
 #include "helper/words.h"
 
@@ -124,6 +125,8 @@ check_crt_line(const struct refuse *r, struct span line, struct error *e)
         span_copy(word, name, sizeof name);
         if (named && (word.n >= sizeof name || !staged_has(r->files, name))) {
             code = refuse_word(name, "is no file of this generation", e);
+        } else if (named && strcmp(name, RUNNING_MAP) == 0) {
+            code = refuse_word(name, REFUSE_MAP_ALONE, e);
         }
         named = names_file(word);
     }

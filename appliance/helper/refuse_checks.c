@@ -25,7 +25,7 @@ refuse_word(const char *word, const char *reason, struct error *e)
 #define SYSTEM_CA "@system-ca"
 
 static err_t
-check_file(const struct refuse_line *l, const char *name, struct error *e)
+check_any_file(const struct refuse_line *l, const char *name, struct error *e)
 {
     if (!l->rooted) {
         return refuse_word(name, "is no file of this generation before default-path", e);
@@ -33,6 +33,13 @@ check_file(const struct refuse_line *l, const char *name, struct error *e)
     return staged_has(l->in->files, name)
                ? ERR_OK
                : refuse_word(name, "is no file of this generation", e);
+}
+
+static err_t
+check_file(const struct refuse_line *l, const char *name, struct error *e)
+{
+    return strcmp(name, RUNNING_MAP) == 0 ? refuse_word(name, REFUSE_MAP_ALONE, e)
+                                          : check_any_file(l, name, e);
 }
 
 static const char *
@@ -379,7 +386,8 @@ is_identifier(char c)
            c == '_' || c == '.' || c == ':' || c == '-';
 }
 
-/* p stands at the first character of an identifier. */
+/* p stands at the first character of an identifier. Only "map" takes any text for a value, so
+ * the one of RUNNING_MAP may become another without a check (weights.h). */
 static err_t
 check_converter(const struct refuse_line *l, const char *p, size_t n, struct error *e)
 {
@@ -399,7 +407,7 @@ check_converter(const struct refuse_line *l, const char *p, size_t n, struct err
     }
     memcpy(name, p, len);
     name[len] = '\0';
-    return check_file(l, name, e);
+    return n == 3 ? check_any_file(l, name, e) : check_file(l, name, e);
 }
 
 /* Converters that take a file may stand in any word that holds an expression. */

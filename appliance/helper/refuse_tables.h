@@ -39,6 +39,8 @@ refuse_check_fn refuse_check_find(const struct refuse_section *s, const char *ke
 
 /* ERR_DENIED, quoting word with whatever is not printable replaced. */
 MUST_USE err_t refuse_word(const char *word, const char *reason, struct error *e);
+/* Why RUNNING_MAP is no file for this line. */
+#define REFUSE_MAP_ALONE "is for the converter \"map\" alone"
 /* Checks used by the tables, in refuse_checks.c. */
 MUST_USE err_t refuse_check_every(const struct refuse_line *l, struct error *e);
 MUST_USE err_t refuse_check_bind(const struct refuse_line *l, struct error *e);

@@ -6,26 +6,15 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "helper/name.h"
 #include "helper/protocol.h"
 
 #define NAME_MAX_BYTES 64
 
 static bool
-is_alnum(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-
-/* As the names of objects are. */
-static bool
 is_name(const char *name)
 {
-    size_t n = 0;
-
-    while (is_alnum(name[n]) || (name[n] != '\0' && strchr("_.:-", name[n]) != NULL)) {
-        n++;
-    }
-    return n <= NAME_MAX_BYTES && name[n] == '\0' && is_alnum(name[0]);
+    return strlen(name) <= NAME_MAX_BYTES && name_is(name);
 }
 
 static int

@@ -219,21 +219,35 @@ publish(struct stage *s, struct error *e)
 }
 
 /* One in use passed once, and was not changed since: what makes the checker fail now (memory,
- * a name that cannot be resolved) must not keep a roll-back from installing it. */
+ * a name that cannot be resolved) must not keep a roll-back from installing it. But then it is
+ * no evidence for other files. */
+static err_t
+mark_refused(const struct stage *s, int exit_status, struct error *e)
+{
+    int dir_fd = s->c->generation_fd;
+    const char *use = NULL;
+    struct error unused;
+    err_t code = find_use(s, &use, e);
+
+    if (code == ERR_OK && use != NULL) {
+        exit_status = 0;
+        if (generation_require_checked(dir_fd, s->n, &unused) != ERR_OK) {
+            return ERR_OK;
+        }
+    }
+    return code == ERR_OK ? generation_mark(dir_fd, s->n, exit_status, NULL, e) : code;
+}
+
 static err_t
 mark(const struct stage *s, int exit_status, bool silent, struct error *e)
 {
-    const struct generation_checker *by = silent ? &s->checker : NULL;
-    const char *use = NULL;
-    err_t code = exit_status != 0 ? find_use(s, &use, e) : ERR_OK;
-
-    if (code != ERR_OK || use != NULL) {
-        return code;
-    }
-    return generation_mark(s->c->generation_fd, s->n, exit_status, by, e);
+    return exit_status == 0
+               ? generation_mark(
+                     s->c->generation_fd, s->n, exit_status, silent ? &s->checker : NULL, e)
+               : mark_refused(s, exit_status, e);
 }
 
-/* And keeps what it decided. */
+/* And keeps what it decided; killed, as when memory is short, it decided nothing. */
 static err_t
 run_checker(const struct stage *s, struct buf *output, int *ret_status, struct error *e)
 {
@@ -250,6 +264,11 @@ run_checker(const struct stage *s, struct buf *output, int *ret_status, struct e
     code = proc_run(argv, s->c->tunables.check_ms, output, &result, e);
     if (code != ERR_OK) {
         return code;
+    }
+    if (result.exit_status > 128) {
+        return error_set(
+            e, ERR_UNAVAILABLE, "the checker (haproxy -c) was ended by signal %d",
+            result.exit_status - 128);
     }
     *ret_status = result.exit_status;
     /* "[WARNING]", "[ALERT]". Who passes over the checker must not swallow what it says. */

@@ -11,7 +11,9 @@
 
 #include "base/arena.h"
 #include "base/file.h"
+#include "helper/generation.h"
 #include "helper/listing.h"
+#include "helper/name.h"
 
 #define COPY_BYTES 8192
 #define NAME_BYTES 300 /* a directory of ours, '/', a file name */
@@ -75,26 +77,12 @@ staged_has(const struct staged *s, const char *name)
 }
 
 static bool
-is_alnum(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-
-static bool
 is_name(const char *name, const char *suffix)
 {
     size_t len = strlen(name);
     size_t end = strlen(suffix);
 
-    if (len <= end || strcmp(name + len - end, suffix) != 0 || !is_alnum(name[0])) {
-        return false;
-    }
-    for (size_t i = 1; i < len; i++) {
-        if (!is_alnum(name[i]) && strchr("_.:-", name[i]) == NULL) {
-            return false;
-        }
-    }
-    return true;
+    return len > end && strcmp(name + len - end, suffix) == 0 && name_is(name);
 }
 
 static err_t
@@ -139,7 +127,7 @@ staged_list(int dir_fd, bool marked, struct staged *s, struct error *e)
     while (code == ERR_OK && (name = listing_next(&l)) != NULL) {
         const struct folder *f = folder_find(name);
 
-        if (marked && strcmp(name, ".checked") == 0) {
+        if (marked && strcmp(name, GENERATION_MARKER) == 0) {
             continue;
         }
         if (f != NULL) {

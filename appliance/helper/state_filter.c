@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "helper/weights.h"
 #include "helper/words.h"
 
 #define ADDRESS_BYTES  INET6_ADDRSTRLEN
-#define WEIGHT_MAX     256
 #define WEIGHT_DEFAULT 1
 
 /* Bits of srv_admin_state and values of srv_op_state. */

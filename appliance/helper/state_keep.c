@@ -43,24 +43,26 @@ read_state(
         (struct span){buf_str(&shown), shown.len}, config, renames, is_as_started(c), out, e);
 }
 
-void
-state_keep(const struct helper_context *c, struct span config, const struct renames *renames)
+err_t
+state_keep(
+    const struct helper_context *c, struct span config, const struct renames *renames,
+    struct error *e)
 {
     CLEANUP(buf_fini) struct buf text = {0};
-    struct error e;
     err_t code;
 
     if (renames->stateless) {
         state_file_clear(c->run_fd);
-        return;
+        return ERR_OK;
     }
     buf_init(&text, STATE_MAX_BYTES);
-    code = read_state(c, config, renames, &text, &e);
+    code = read_state(c, config, renames, &text, e);
     if (code == ERR_OK) {
-        code = file_write_at(c->run_fd, SERVER_STATE_FILE, text.data, text.len, 0600, &e);
+        code = file_write_at(c->run_fd, SERVER_STATE_FILE, text.data, text.len, 0600, e);
     }
     if (code != ERR_OK) {
-        log_warning("servers start without their state: %s", e.msg);
+        log_warning("servers start without their state: %s", e->msg);
         state_file_clear(c->run_fd);
     }
+    return code;
 }

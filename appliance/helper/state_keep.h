@@ -9,8 +9,9 @@
 
 /* Writes what the running worker says into haproxy/state_file.h's file, for a worker of this
  * haproxy.cfg, or nothing when renames say so. A failure is logged, and no state is handed over
- * then: no reason not to reload. */
-void
-state_keep(const struct helper_context *c, struct span config, const struct renames *renames);
+ * then: something to tell, but no reason not to reload. */
+MUST_USE err_t state_keep(
+    const struct helper_context *c, struct span config, const struct renames *renames,
+    struct error *e);
 
 #endif

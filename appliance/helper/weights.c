@@ -9,8 +9,7 @@
 #include "helper/refuse_tables.h"
 #include "helper/words.h"
 
-#define WEIGHT_MAX  256
-#define DESCRIPTION "    description \"lockstep "
+#define DESCRIPTION "    description \"" RUNNING_DESCRIPTION
 
 static bool
 is_digit(char c)

@@ -221,7 +221,7 @@ refusal(const char *message)
 static void
 copy_generation(struct fake_node *f, int64_t number)
 {
-    static const char prefix[] = "description \"" RENDER_DESCRIPTION_PREFIX;
+    static const char prefix[] = "description \"" RUNNING_DESCRIPTION;
     char from[3 * FAKE_PATH_BYTES];
     char to[2 * FAKE_PATH_BYTES];
     struct buf config;
@@ -341,9 +341,9 @@ reload(struct fake_node *f, const json_t *request)
         f->facts.pid++;
     }
     return json_pack(
-        "{s:b, s:b, s:s, s:i}", "ok", 1, "loaded", loaded ? 1 : 0, "output",
+        "{s:b, s:b, s:s, s:i, s:s}", "ok", 1, "loaded", loaded ? 1 : 0, "output",
         loaded ? "" : "[ALERT]    (7) : Starting frontend web: cannot bind socket", "worker",
-        f->facts.pid);
+        f->facts.pid, "no_states", fails(f, FAKE_STATES) ? "the disk is full" : "");
 }
 
 static json_t *
@@ -466,7 +466,7 @@ answer_admin(struct fake_node *f, int fd)
         buf_printf(
             &answer,
             "Name: HAProxy\nVersion: 2.6.12-1\nPid: %d\nUptime_sec: 5\nMaxconn: 4000\n"
-            "CurrConns: 1\nCumReq: 3\ndescription: " RENDER_DESCRIPTION_PREFIX
+            "CurrConns: 1\nCumReq: 3\ndescription: " RUNNING_DESCRIPTION
             "%s\n\n0x5 " RUNNING_KEY " %s\n\n",
             f->facts.pid, f->facts.running, f->facts.running);
     }

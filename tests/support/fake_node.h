@@ -21,6 +21,7 @@ enum fake_fault {
     FAKE_BIND,    /* every address is in use by nginx */
     FAKE_INSTALL, /* refused by the helper */
     FAKE_LOAD,    /* HAProxy does not take the new files */
+    FAKE_STATES,  /* no state of a server is handed over */
     FAKE_SOCKET,  /* no change by the admin socket */
     FAKE_SETTLE,
     FAKE_STATUS,

@@ -164,6 +164,36 @@ what_the_admin_socket_refuses_is_reloaded(void **state)
     assert_string_equal(after.running, after.current_digest);
 }
 
+/* Another error page, so that there is something to load. */
+static void
+is_reloaded_because(struct engine_lab *l, const char *ops, const char *why)
+{
+    json_t *task;
+
+    engine_lab_must(l, ops);
+    task = engine_lab_applied(l);
+    engine_lab_ended(task, "ok", "load", "ok");
+    assert_non_null(strstr(note_of(task), why));
+    json_decref(task);
+}
+
+static void
+a_reload_tells_why_it_had_to_be(void **state)
+{
+    struct engine_lab *l = *state;
+
+    /* Nobody but these applies sees what HAProxy runs. */
+    engine_lab_close(l);
+    l->tunables.status_round_ms = 60000;
+    engine_lab_start(l);
+    fake_run(&l->fake, "0123456789abcdef");
+    is_reloaded_because(
+        l, "[" LAB_TITLE("a") "]", "reload: HAProxy does not run the revision before");
+    fake_run(&l->fake, NULL);
+    is_reloaded_because(l, "[" LAB_TITLE("b") "]", "reload: HAProxy did not say what it runs");
+    is_reloaded_because(l, "[" LAB_TITLE("c") "]", "reload: error/502.http");
+}
+
 /* Half changed and not reloaded either: the former revision is loaded, not assumed. */
 static void
 the_way_back_from_a_half_made_change_is_a_reload(void **state)
@@ -425,6 +455,7 @@ main(void)
         ENGINE_LAB_TEST(equal_files_are_not_loaded_again),
         ENGINE_LAB_TEST(a_weight_is_changed_by_the_admin_socket),
         ENGINE_LAB_TEST(what_the_admin_socket_refuses_is_reloaded),
+        ENGINE_LAB_TEST(a_reload_tells_why_it_had_to_be),
         ENGINE_LAB_TEST(the_way_back_from_a_half_made_change_is_a_reload),
         ENGINE_LAB_TEST(warnings_of_the_checker_are_kept),
         ENGINE_LAB_TEST(a_note_becomes_the_summary),

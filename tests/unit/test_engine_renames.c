@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -173,6 +174,21 @@ many(struct buf *out, bool made)
     return buf_str(out);
 }
 
+#define PLAIN   "HAProxy loaded it: reload: "
+#define LOST(x) "HAProxy loaded it: all servers start without their state: " x "; reload: "
+
+/* An apply with a reload, whose step says so. */
+static void
+tells(struct engine_lab *l, const char *what)
+{
+    json_auto_t *task = engine_lab_applied(l);
+    char *text = json_dumps(task, 0);
+
+    engine_lab_ended(task, "ok", "load", "ok");
+    assert_non_null(strstr(text, what));
+    free(text);
+}
+
 static void
 with_too_many_new_names_no_server_gets_a_state(void **state)
 {
@@ -183,9 +199,21 @@ with_too_many_new_names_no_server_gets_a_state(void **state)
 
         engine_lab_must(l, many(&ops, made == 1));
         engine_lab_must(l, made == 1 ? BOTH : "[" LAB_TITLE("a") "]"); /* for a reload */
-        engine_lab_apply_ends(l, "ok", "ok");
+        tells(l, made == 1 ? LOST("too many new names") : PLAIN);
     }
     were(l, "no states");
+}
+
+static void
+that_states_were_lost_is_told(void **state)
+{
+    struct engine_lab *l = *state;
+
+    fake_fail(&l->fake, FAKE_STATES, 1);
+    engine_lab_must(l, "[" LAB_TITLE("a") "]");
+    tells(l, LOST("the disk is full"));
+    engine_lab_must(l, "[" LAB_TITLE("b") "]");
+    tells(l, PLAIN);
 }
 
 #define LAB_TEST(name) cmocka_unit_test_setup_teardown(name, lab_open, engine_lab_teardown)
@@ -202,6 +230,7 @@ main(void)
         LAB_TEST(an_earlier_revision_that_runs_is_known_by_its_generation),
         LAB_TEST(files_that_nobody_knows_have_no_names),
         LAB_TEST(with_too_many_new_names_no_server_gets_a_state),
+        LAB_TEST(that_states_were_lost_is_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -304,6 +304,7 @@ states_are_handed_over_under_new_names(void **state)
     assert_string_equal(n->states_seen, KEPT);
     helper_lab_ok(&n->lab, "{'verb': 'reload', 'states': false}");
     assert_string_equal(n->states_seen, "1\n");
+    assert_string_equal(helper_lab_text(&n->lab, "no_states"), "");
 }
 
 /* As when the run directory is full: neither file can be written or removed. */
@@ -322,6 +323,7 @@ hints_that_cannot_be_written_stop_no_reload(void **state)
         assert_true(json_is_true(json_object_get(n->lab.answer, "loaded")));
         assert_int_equal(n->reloads, reloads);
         assert_int_equal(n->window_seen, 0);
+        assert_non_null(strstr(helper_lab_text(&n->lab, "no_states"), "server-state"));
     }
 }
 
@@ -336,7 +338,11 @@ states_that_cannot_be_read_stop_no_reload(void **state)
         n->states = answers[i];
         ends(n, "reload", true, "");
         assert_string_equal(n->states_seen, "1\n");
+        assert_string_not_equal(helper_lab_text(&n->lab, "no_states"), "");
     }
+    n->states = STATES;
+    ends(n, "reload", true, "");
+    assert_string_equal(helper_lab_text(&n->lab, "no_states"), "");
 }
 
 static void
@@ -450,6 +456,7 @@ a_restart_goes_by_lockstep_run(void **state)
     ends(n, "restart", true, "");
     assert_int_equal(n->restarts, 1);
     assert_int_equal(n->reloads, 0);
+    assert_string_equal(helper_lab_text(&n->lab, "no_states"), "");
 }
 
 static void

@@ -415,7 +415,7 @@ answers_of_another_form_are_internal_errors(void **state)
         "{\"ok\":true}\n",
         "{\"ok\":true,\"failures\":[1],\"loaded\":1,\"output\":1,\"exit_status\":900}\n",
         "{\"ok\":true,\"failures\":[{\"address\":\"::\",\"port\":0}],\"loaded\":true}\n",
-        "{\"ok\":true,\"exit_status\":0,\"output\":\"\"}\n",
+        "{\"ok\":true,\"exit_status\":0,\"output\":\"\",\"loaded\":true,\"worker\":1}\n",
         "{\"ok\":true,\"exit_status\":0,\"output\":\"\",\"only_weights\":0}\n",
         "{\"ok\":false,\"code\":\"no such code\",\"message\":\"m\"}\n",
     };

@@ -388,6 +388,30 @@ a_link_that_names_no_generation_is_corrupt(void **state)
     helper_lab_refused(l, "{'verb': 'status'}", "corrupt", "current");
 }
 
+/* A file or link that is written anew is a temporary one first. */
+static void
+opening_removes_what_a_kill_left_of_a_write(void **state)
+{
+    struct helper_lab *l = *state;
+    struct error e;
+
+    if (getuid() != 0) {
+        return; /* as below */
+    }
+    stage(l, 9);
+    assert_int_equal(
+        file_write_at(
+            AT_FDCWD, helper_lab_path(l, "state/generation/9/.tmp-0123"), "0", 1, 0600, NULL),
+        ERR_OK);
+    assert_int_equal(symlink("9", helper_lab_path(l, "state/generation/.tmp-0123")), 0);
+    helper_context_close(&l->context);
+    assert_int_equal(helper_context_open(&l->context, &e), ERR_OK);
+    assert_false(exists(l, ".tmp-0123"));
+    assert_false(exists(l, "9/.tmp-0123"));
+    stage(l, 9);
+    helper_lab_ok(l, "{'verb': 'install', 'generation': 9}");
+}
+
 static void
 opening_removes_what_an_interrupted_stage_left(void **state)
 {
@@ -409,17 +433,19 @@ opening_removes_what_an_interrupted_stage_left(void **state)
     assert_non_null(strstr(e.msg, "belongs to uid 1"));
 }
 
-/* Memory is short: the checker is killed. */
+/* A file beside the generations that says what the checker does, see main(). */
 static void
-kill_checker(struct helper_lab *l, bool killed)
+tell_checker(struct helper_lab *l, const char *name)
 {
-    const char *path = helper_lab_path(l, "state/kill");
+    assert_int_equal(
+        file_write_at(AT_FDCWD, helper_lab_path(l, "state/%s", name), "", 0, 0600, NULL),
+        ERR_OK);
+}
 
-    if (killed) {
-        assert_int_equal(file_write_at(AT_FDCWD, path, "", 0, 0600, NULL), ERR_OK);
-    } else {
-        assert_int_equal(unlink(path), 0);
-    }
+static void
+let_checker_be(struct helper_lab *l, const char *name)
+{
+    assert_int_equal(unlink(helper_lab_path(l, "state/%s", name)), 0);
 }
 
 static void
@@ -432,30 +458,58 @@ what_is_in_use_stays_installable_whatever_the_checker_says_later(void **state)
     stage(l, 3);
     helper_lab_ok(l, "{'verb': 'install', 'generation': 1}");
     helper_lab_ok(l, "{'verb': 'settle', 'generation': 2}");
-    kill_checker(l, true);
+    tell_checker(l, "fail");
     for (int n = 1; n <= 3; n++) {
         stage(l, n);
-        assert_int_equal(helper_lab_int(l, "exit_status"), 128 + SIGKILL);
+        assert_int_equal(helper_lab_int(l, "exit_status"), 4);
     }
-    is_marked(l, 1, 0);
-    is_marked(l, 2, 0);
-    is_marked(l, 3, 137);
+    /* And no longer by whom it was accepted. */
+    has_text(l, "1/.checked", "0\n");
+    has_text(l, "2/.checked", "0\n");
+    is_marked(l, 3, 4);
     helper_lab_ok(l, "{'verb': 'install', 'generation': 2}");
     helper_lab_ok(l, "{'verb': 'settle', 'generation': 1}");
     helper_lab_refused(l, "{'verb': 'install', 'generation': 3}", "conflict", "refused");
-    kill_checker(l, false);
+    let_checker_be(l, "fail");
     stage(l, 3);
     helper_lab_ok(l, "{'verb': 'install', 'generation': 3}");
+    /* What was never accepted does not become so by being in use. */
+    assert_int_equal(unlink(helper_lab_path(l, "state/generation/3/.checked")), 0);
+    tell_checker(l, "fail");
+    stage(l, 3);
+    helper_lab_refused(l, "{'verb': 'install', 'generation': 3}", "conflict", "not checked");
 }
 
-/* Whether the test wants this call killed: there is a file "kill" beside the generations. */
+/* As when memory is short. */
+static void
+a_checker_that_is_killed_decides_nothing(void **state)
+{
+    struct helper_lab *l = *state;
+
+    stage(l, 1);
+    helper_lab_ok(l, "{'verb': 'install', 'generation': 1}");
+    stage(l, 2);
+    tell_checker(l, "kill");
+    for (int n = 1; n <= 3; n++) {
+        char request[64];
+
+        helper_lab_put(l, n, "haproxy.cfg", GOOD);
+        (void)snprintf(request, sizeof request, "{'verb': 'stage', 'generation': %d}", n);
+        helper_lab_refused(l, request, "unavailable", "was ended by signal 9");
+    }
+    helper_lab_ok(l, "{'verb': 'install', 'generation': 2}");
+    helper_lab_ok(l, "{'verb': 'install', 'generation': 1}");
+    helper_lab_refused(l, "{'verb': 'install', 'generation': 3}", "conflict", "not checked");
+}
+
 static bool
-is_to_be_killed(const char *path)
+is_told(const char *path, const char *what)
 {
     const char *end = strstr(path, "/generation/");
     char name[LAB_PATH_BYTES];
 
-    (void)snprintf(name, sizeof name, "%.*s/kill", end != NULL ? (int)(end - path) : 0, path);
+    (void)snprintf(
+        name, sizeof name, "%.*s/%s", end != NULL ? (int)(end - path) : 0, path, what);
     return file_exists_at(AT_FDCWD, name);
 }
 
@@ -463,10 +517,13 @@ is_to_be_killed(const char *path)
 static int
 checker(const char *path)
 {
-    CLEANUP(buf_fini) struct buf text;
+    CLEANUP(buf_fini) struct buf text = {0};
 
-    if (is_to_be_killed(path)) {
+    if (is_told(path, "kill")) {
         (void)raise(SIGKILL);
+    }
+    if (is_told(path, "fail")) {
+        return 4;
     }
     buf_init(&text, (size_t)1 << 20);
     if (file_read_at(AT_FDCWD, path, &text, NULL) != ERR_OK) {
@@ -500,10 +557,12 @@ main(int argc, char **argv)
         HELPER_LAB_TEST(another_content_replaces_what_is_not_in_use),
         HELPER_LAB_TEST(what_is_in_use_is_never_overwritten),
         HELPER_LAB_TEST(what_is_in_use_stays_installable_whatever_the_checker_says_later),
+        HELPER_LAB_TEST(a_checker_that_is_killed_decides_nothing),
         HELPER_LAB_TEST(only_checked_generations_are_installed),
         HELPER_LAB_TEST(links_name_the_generation),
         HELPER_LAB_TEST(old_ones_go_but_for_what_is_in_use_and_the_newest_five),
         HELPER_LAB_TEST(a_link_that_names_no_generation_is_corrupt),
+        HELPER_LAB_TEST(opening_removes_what_a_kill_left_of_a_write),
         HELPER_LAB_TEST(opening_removes_what_an_interrupted_stage_left),
     };
 

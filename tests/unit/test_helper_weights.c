@@ -517,12 +517,51 @@ what_is_refused_is_refused_all_the_same(void **state)
     assert_int_equal(access(helper_lab_path(l, "state/generation/2"), F_OK), -1);
 }
 
+/* Its mark stays, so that a roll-back can install it, but proves nothing for other files. */
+static void
+what_the_checker_refuses_now_is_no_evidence(void **state)
+{
+    struct helper_lab *l = *state;
+
+    begin(l);
+    assert_int_equal(
+        file_write_at(AT_FDCWD, helper_lab_path(l, "state/refusing"), "", 0, 0600, NULL),
+        ERR_OK);
+    call(l, "stage", 1);
+    assert_int_equal(helper_lab_int(l, "exit_status"), 1);
+    assert_int_equal(unlink(helper_lab_path(l, "state/refusing")), 0);
+    put(l, 2, LATER);
+    stages(l, 2, true);
+    call(l, "install", 1);
+}
+
+/* HAProxy takes 0000000000000001 for a number, but not aaaaaaaaaaaaaaaa. */
+static void
+no_digest_is_read_as_a_number(void **state)
+{
+    static const char reader[] =
+        "global\n    default-path config\n    description \"lockstep 0000000000000001\"\n"
+        "frontend f\n    acl a str(digest),map_str_int(" RUNNING_MAP ") -m found\n"
+        "backend b\n" SERVER("1") "\n";
+    struct helper_lab *l = *state;
+
+    put(l, 1, reader, RUNNING("0000000000000001"));
+    helper_lab_refused(l, "{'verb': 'stage', 'generation': 1}", "denied", "line 5");
+}
+
 /* haproxy -c -f FILE. */
 static int
 checker(const char *path)
 {
-    CLEANUP(buf_fini) struct buf text;
+    CLEANUP(buf_fini) struct buf text = {0};
+    const char *end = strstr(path, "generation/");
+    char refusing[LAB_PATH_BYTES];
 
+    (void)snprintf(
+        refusing, sizeof refusing, "%.*srefusing", end != NULL ? (int)(end - path) : 0, path);
+    if (file_exists_at(AT_FDCWD, refusing)) {
+        return 1;
+    }
     buf_init(&text, (size_t)1 << 20);
     if (file_read_at(AT_FDCWD, path, &text, NULL) != ERR_OK) {
         return 2;
@@ -545,6 +584,8 @@ main(int argc, char **argv)
         HELPER_LAB_TEST(what_the_checker_warns_of_is_not_swallowed),
         HELPER_LAB_TEST(another_program_checks_anew),
         HELPER_LAB_TEST(what_is_refused_is_refused_all_the_same),
+        HELPER_LAB_TEST(no_digest_is_read_as_a_number),
+        HELPER_LAB_TEST(what_the_checker_refuses_now_is_no_evidence),
     };
 
     if (argc == 4 && strcmp(argv[1], "-c") == 0) {

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "base/running.h"
 #include "helper/refuse_tables.h"
 #include "model/schema.h"
 
@@ -42,6 +43,26 @@ static const struct row rows[] = {
     {"frontend f", "http-request lua.x", "runs code"},
     {"frontend f", "tcp-request content lua.x", "runs code"},
     {"frontend f", "tcp-request session reject if !{ src -f acl/b.list }", "no file"},
+};
+
+/* Its value becomes another without a check: nothing may make a number of it, or a pattern. */
+static const struct row running[] = {
+    {"frontend f", "http-request set-var(txn.a) str(digest),map(" RUNNING_MAP ")", NULL},
+    {"frontend f", "http-request set-var(txn.a) str(digest),map(" RUNNING_MAP ",x)", NULL},
+    {"frontend f", "http-request set-var(txn.a) path,map_str_int(" RUNNING_MAP ")", "alone"},
+    {"frontend f", "acl a str(digest),map_str_ip(" RUNNING_MAP ") -m found", "alone"},
+    {"frontend f", "http-request track-sc0 path,map_reg(" RUNNING_MAP ")", "alone"},
+    {"frontend f", "http-request set-header X %[path,map_str(" RUNNING_MAP ")]", "alone"},
+    {"frontend f", "acl a path -m len -f " RUNNING_MAP, "alone"},
+    {"frontend f", "acl a path -M -f " RUNNING_MAP, "alone"},
+    {"frontend f", "http-request deny if { path -m reg -f " RUNNING_MAP " }", "alone"},
+    {"frontend f", "http-request set-map(" RUNNING_MAP ") a b", "alone"},
+    {"frontend f", "http-request add-acl(" RUNNING_MAP ") a", "alone"},
+    {"frontend f", "http-request return content-type a/b file " RUNNING_MAP, "alone"},
+    {"frontend f", "bind :443 ssl crt " RUNNING_MAP, "alone"},
+    {"backend b", "server s 10.0.0.1:443 ssl ca-file " RUNNING_MAP, "alone"},
+    {"defaults", "errorfile 503 " RUNNING_MAP, "alone"},
+    {"global", "ssl-dh-param-file " RUNNING_MAP, "alone"},
 };
 
 /* A file of the generation whose bytes HAProxy would take for expressions, or an expression in
@@ -129,15 +150,22 @@ static const struct row evaluated[] = {
 };
 
 static void
+list_files(struct staged *list)
+{
+    staged_init(list);
+    staged_add(list, "acl/a.list");
+    staged_add(list, "body/a.txt");
+    staged_add(list, RUNNING_MAP);
+    staged_sort(list);
+}
+
+static void
 check(const struct row *table, size_t count)
 {
     struct staged list;
     const struct refuse r = {.files = &list, .run_dir = "/run/lockstep"};
 
-    staged_init(&list);
-    staged_add(&list, "acl/a.list");
-    staged_add(&list, "body/a.txt");
-    staged_sort(&list);
+    list_files(&list);
     for (size_t i = 0; i < count; i++) {
         CLEANUP(buf_fini) struct buf text;
         struct error e = {.code = ERR_OK};
@@ -161,6 +189,24 @@ lines_of_rules_are_told_from_what_they_look_like(void **state)
 {
     (void)state;
     check(rows, ARRAY_LEN(rows));
+}
+
+static void
+only_the_converter_map_reads_which_files_run(void **state)
+{
+    static const char certificates[] = "body/a.txt [ocsp " RUNNING_MAP "]\n";
+    struct staged list;
+    const struct refuse r = {.files = &list, .run_dir = "/run/lockstep"};
+    struct error e;
+
+    (void)state;
+    check(running, ARRAY_LEN(running));
+    list_files(&list);
+    assert_int_equal(
+        refuse_crt_list(&r, "crt-list/a.list", certificates, sizeof certificates - 1, &e),
+        ERR_DENIED);
+    assert_non_null(strstr(e.msg, "alone"));
+    staged_fini(&list);
 }
 
 static void
@@ -206,6 +252,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_of_rules_are_told_from_what_they_look_like),
+        cmocka_unit_test(only_the_converter_map_reads_which_files_run),
         cmocka_unit_test(no_expression_names_a_file_of_somebody_else),
         cmocka_unit_test(keywords_of_the_schema_are_allowed),
     };

@@ -227,7 +227,7 @@ the_digest_follows_every_file_and_stands_in_the_configuration(void **state)
         assert_int_equal(render(l), ERR_OK);
         assert_string_not_equal(l->rendered.digest, before);
         line = arena_printf(
-            l->pair.arena, "\n    description \"" RENDER_DESCRIPTION_PREFIX "%s\"\n",
+            l->pair.arena, "\n    description \"" RUNNING_DESCRIPTION "%s\"\n",
             l->rendered.digest);
         assert_non_null(
             strstr(buf_str(&rendered_find(&l->rendered, "haproxy.cfg")->bytes), line));

@@ -242,6 +242,32 @@ no_name_begins_another_command(void **state)
     }
 }
 
+/* A cut command could be another one. */
+static void
+commands_are_never_cut(void **state)
+{
+    const struct admin_server short_name = {"b", "s"};
+    const struct admin_target target = {"10.0.0.1", 1};
+    char text[1024];
+    const struct admin_server backend = {text, "s"};
+    const struct admin_server server = {"b", text};
+    const struct admin_target address = {text, 1};
+
+    (void)state;
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    assert_int_equal(admin_set_weight("/nowhere", &backend, 1, 100, NULL), ERR_INVALID);
+    assert_int_equal(admin_set_maxconn("/nowhere", &server, 1, 100, NULL), ERR_INVALID);
+    assert_int_equal(admin_set_state("/nowhere", &server, "drain", 100, NULL), ERR_INVALID);
+    assert_int_equal(admin_set_address("/nowhere", &server, &target, 100, NULL), ERR_INVALID);
+    text[128 - sizeof "addr  port 1" + 1] = '\0';
+    assert_int_equal(
+        admin_set_address("/nowhere", &short_name, &address, 100, NULL), ERR_INVALID);
+    text[128 - sizeof "addr  port 1"] = '\0';
+    assert_int_equal(
+        admin_set_address("/nowhere", &short_name, &address, 100, NULL), ERR_UNAVAILABLE);
+}
+
 int
 main(void)
 {
@@ -253,6 +279,7 @@ main(void)
         cmocka_unit_test(other_files_than_before_are_left_alone),
         cmocka_unit_test(a_trickle_ends_at_the_deadline),
         cmocka_unit_test(no_name_begins_another_command),
+        cmocka_unit_test(commands_are_never_cut),
     };
     int fd = mkstemp(socket_path);
     int failed;
