@@ -335,6 +335,17 @@ check_request(
 }
 
 err_t
+apply_try(
+    struct engine *en, const struct apply_request *q, struct problems *p, struct error *e)
+{
+    struct only_rows only = {NULL, 0};
+    err_t code = check_request(en, q, &only, p, e);
+
+    only_rows_free(&only);
+    return code;
+}
+
+err_t
 apply_start(
     struct engine *en, const struct apply_request *q, int64_t *ret_task, struct problems *p,
     struct error *e)

@@ -42,6 +42,10 @@ MUST_USE err_t apply_start(
     struct engine *en, const struct apply_request *q, int64_t *ret_task, struct problems *p,
     struct error *e);
 
+/* What apply_start would refuse at this moment. */
+MUST_USE err_t apply_try(
+    struct engine *en, const struct apply_request *q, struct problems *p, struct error *e);
+
 /* Full check of a candidate: validate_all, render, stage, haproxy -c mapped back, bind-test.
  * Changes nothing that serves. Blocking (worker pool). *ret: the rendered files (from a
  * pool; give back with apply_rendered_done) or NULL on ERR_INVALID before the render. */

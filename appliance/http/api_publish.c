@@ -168,15 +168,35 @@ make_plan(struct request *r, struct publish *x, struct error *e)
     return edit_try(r->http->config.engine, &x->set, &x->shared, &x->local, p, e);
 }
 
-static void
-start_apply(struct request *r, struct publish *x)
+static struct apply_request
+request_of(const struct request *r, const struct publish *x)
 {
-    struct apply_request q = {
+    return (struct apply_request){
         .who = &r->actor,
         .note = x->choice.note,
         .ops = &x->set,
         .confirm_s = x->choice.confirm_s,
     };
+}
+
+static void
+plan(struct request *r, struct publish *x)
+{
+    struct apply_request q = request_of(r, x);
+    struct problems *p = request_problems(r);
+    struct error e;
+
+    if (x->choice.apply && apply_try(r->http->config.engine, &q, p, &e) != ERR_OK) {
+        reply_error(r, &e, p);
+    } else {
+        reply_plan(r, x);
+    }
+}
+
+static void
+start_apply(struct request *r, struct publish *x)
+{
+    struct apply_request q = request_of(r, x);
     int64_t task = 0;
 
     if (api_apply_start(r, &q, &task)) {
@@ -229,7 +249,7 @@ publish(struct request *r, bool last_try)
     if (make_plan(r, &x, &e) != ERR_OK) {
         reply_error(r, &e, r->problems);
     } else if (x.plan) {
-        reply_plan(r, &x);
+        plan(r, &x);
     } else if (x.choice.apply) {
         start_apply(r, &x);
     } else {

@@ -82,6 +82,17 @@ class Publish(unittest.TestCase):
         self.assertEqual(self.api.get("/api/v1/draft")["count"], 0)
         self.assertEqual(self.api.get("/api/v1/status")["head"], before)
 
+    def test_4_a_plan_is_refused_as_its_apply_would_be(self):
+        request = {"url": "http://plan.example.test", "to": [self.one.target], "apply": True}
+        self.assertEqual(self.api.apply()["state"], "ok")
+        self.api.patch("/api/v1/haproxy", maxconn=2500)
+        self.api.expect(202, "POST", "/api/v1/config/apply", {"confirm": 60})
+        node.wait_for(lambda: self.api.get("/api/v1/status")["confirm"], "it waits")
+        for query in ("?plan=1", ""):
+            self.api.expect(409, "POST", "/api/v1/publish" + query, request)
+        self.api.expect(200, "POST", "/api/v1/config/confirm", {})
+        self.api.expect(200, "POST", "/api/v1/publish?plan=1", request)
+
     def test_5_a_server_that_fails_its_check_gets_no_traffic(self):
         self.two.server.health = 503
         try:
