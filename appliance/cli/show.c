@@ -256,7 +256,10 @@ follow_task(struct cli *c, const json_t *task, json_t *result)
     int status = cli_events(c, "/api/v1/events?topics=task", on_task, &f, false);
 
     if (status != 0) {
-        cli_error("\"lockstep tasks %lld\" shows how it went on", (long long)f.id);
+        cli_error(
+            "\"lockstep tasks %lld\" shows how it went on; if lockstepd was restarted, "
+            "\"lockstep status\" and \"lockstep history\" tell what was saved",
+            (long long)f.id);
     } else if (c->json) {
         status = print_end(c, result, f.last);
     } else {
