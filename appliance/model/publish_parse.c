@@ -233,6 +233,7 @@ parse_check(struct parser *ps, const json_t *request, struct publish_request *r)
     if (check == NULL || json_is_null(check)) {
         return;
     }
+    r->check_given = true;
     const char *s = parser_text(ps, check);
     if (s == NULL || strcmp(s, "tcp") == 0) {
         return;

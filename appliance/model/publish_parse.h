@@ -28,6 +28,7 @@ struct publish_request {
     const char *path;
     struct publish_target *targets;
     size_t target_count;
+    bool check_given; /* else a pool that is there keeps its own */
     bool check_http;
     int check_port; /* 0: the server's own */
     const char *check_path;
