@@ -77,6 +77,11 @@ int64_t cli_number(const struct cli *c, const char *name, int64_t otherwise);
 /* Says what is wrong and how the command is used: EXIT_USAGE. */
 int cli_misused(const struct cli *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* ---- suggest.c ---- */
+
+/* Says that there is no such command, and which one is nearest: EXIT_USAGE. */
+int cli_no_command(const struct cli *c, const char *word);
+
 /* ---- call.c ---- */
 
 /* One call. Answers >= 400 are explained on standard error. *ret (may be NULL): the parsed

@@ -239,6 +239,9 @@ class Cli(unittest.TestCase):
         self.assertIn("members", error)
         self.assertIn("app.test", self.run_cli("delete", "pool", "app.test", status=1))
         self.run_cli("nonsense", status=2)
+        for word, near in (("publishx", '"publish"'), ("statsu", '"status" or "stats"')):
+            self.assertIn('there is no command "%s": did you mean %s?' % (word, near),
+                          self.run_cli(word, "http://x.test", "--to", "x", status=2))
         # One place that is wrong is told once.
         self.assertEqual(self.run_cli("create", "server", "x", "address=192.0.2.1", status=1),
                          "lockstep: server x /port: Port is missing.\n")
