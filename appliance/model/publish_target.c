@@ -36,8 +36,9 @@ strip_scheme(const struct parser *ps, const char *s, enum publish_scheme publish
     if (strncasecmp(s, "https://", 8) == 0) {
         parser_fail(
             ps, "target_https",
-            "TLS to servers is not available: give an address where the server answers without "
-            "it.");
+            "Give the server as host:port, and then turn TLS on in the service's pool: lockstep "
+            "set pool NAME tls=true verifyhost=NAME-IN-THE-CERTIFICATE (with ca where its "
+            "authority is not one that this machine trusts, or with tls_verify=none).");
         return NULL;
     }
     if (strncasecmp(s, "http://", 7) != 0) {

@@ -242,6 +242,11 @@ class Cli(unittest.TestCase):
         for word, near in (("publishx", '"publish"'), ("statsu", '"status" or "stats"')):
             self.assertIn('there is no command "%s": did you mean %s?' % (word, near),
                           self.run_cli(word, "http://x.test", "--to", "x", status=2))
+        self.assertIn("TLS on in the service's pool", self.run_cli(
+            "publish", "http://x.test", "--to", "https://192.0.2.1:443", status=1))
+        self.run_cli("set", "pool", "app.test", "tls=true", "verifyhost=app.test")
+        self.assertIn("can be applied", self.run_cli("check"))
+        self.run_cli("discard", "--all")
         # One place that is wrong is told once.
         self.assertEqual(self.run_cli("create", "server", "x", "address=192.0.2.1", status=1),
                          "lockstep: server x /port: Port is missing.\n")
