@@ -47,7 +47,7 @@ show_state(struct cli *c, const json_t *answer)
     {
         const json_t *server = json_object_get(pool, "server");
         table_cell(t, cli_str(pool, "pool"));
-        table_cell(t, cli_str(server, "state"));
+        table_cell(t, server_state(server));
         table_cell(t, weight_text(c, json_object_get(server, "weight"), ""));
         table_cell(t, cli_str(json_object_get(server, "check"), "status"));
         table_cell_time(t, cli_str(server, "since"));

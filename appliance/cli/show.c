@@ -129,6 +129,14 @@ show_problems(const json_t *problems)
     }
 }
 
+const char *
+server_state(const json_t *server)
+{
+    bool nameless = strcmp(cli_str(server, "taken_out_by"), "dns") == 0;
+
+    return nameless ? "no address (DNS)" : cli_str(server, "state");
+}
+
 void
 show_drafted(void)
 {

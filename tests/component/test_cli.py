@@ -442,7 +442,9 @@ class Requests(unittest.TestCase):
         path = "/api/v1/servers/web1/state"
         state = {"server": "web1", "running": "yes", "reason": None, "pools": [
             {"pool": "p", "refused": None, "server": {
-                "state": "drain", "weight": 50, "check": {"status": "L7OK"}, "since": None}}],
+                "state": "drain", "weight": 50, "check": {"status": "L7OK"}, "since": None}},
+            {"pool": "q", "refused": None, "server": {
+                "state": "maint", "taken_out_by": "dns", "weight": 50, "check": {}}}],
             "stored": {"set": True, "state": "drain", "weight": 50, "note": "x"}}
         for method in ("GET", "PUT", "DELETE"):
             self.server.answers[method, path] = 200, state
@@ -451,6 +453,7 @@ class Requests(unittest.TestCase):
             "PUT", path, {"weight": 20}))  # the node keeps what is not named
         self.assertRegex(shown, r"(?m)^stored +drain, weight 50%: x$")
         self.assertRegex(shown, r"(?m)^p +drain +50 +L7OK ")
+        self.assertRegex(shown, r"(?m)^q +no address \(DNS\) +50 ")
         self.run_cli("server", "web1", "ready", "--note", "y")
         self.assertEqual(self.server.seen[-1], (
             "PUT", path, {"state": "ready", "note": "y"}))
@@ -472,10 +475,13 @@ class Requests(unittest.TestCase):
             "listeners": [{"name": "http", "status": "OPEN", "traffic": traffic}], "next": None,
             "pools": [{"name": "p", "state": "up", "traffic": traffic, "servers": [
                 {"name": "s", "state": "down", "check": {"status": "L4CON"},
+                 "traffic": traffic},
+                {"name": "n", "state": "maint", "taken_out_by": "dns", "check": {},
                  "traffic": traffic}]}]}
         shown = self.run_cli("stats", "p")
         self.assertEqual(self.server.seen[-1][1], "/api/v1/stats?pool=p&limit=1000")
         self.assertRegex(shown, r"(?m)^  s +down +L4CON +1 +7 +0 +- +3\.5k +5\.0G$")
+        self.assertRegex(shown, r"(?m)^  n +no address \(DNS\) +- +1 ")
         self.assertRegex(self.run_cli("stats"), r"(?m)^http +OPEN +1 +7 ")
 
 
