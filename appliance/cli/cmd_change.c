@@ -421,7 +421,10 @@ show_restored(struct cli *c, const char *rev, const json_t *answer)
         CLEANUP(buf_fini) struct buf shown;
         buf_init(&shown, SHOWN_BYTES);
         cli_put_text(&shown, rev);
-        printf("Nothing to change: all is as in revision %s.\n", buf_str(&shown));
+        printf(
+            "Nothing to change: the objects are as in revision %s. States of servers stay as "
+            "they are now.\n",
+            buf_str(&shown));
     } else {
         show_drafted();
     }

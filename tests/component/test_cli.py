@@ -184,7 +184,7 @@ class Cli(unittest.TestCase):
         result = self.run_json("restore", "3", "--apply")
         self.assertEqual(result["objects"][0]["fields"][0]["after"], 4000)
         self.assertEqual(result["task"]["state"], "ok")
-        self.assertIn("Nothing to change", self.run_cli("restore", "3"))
+        self.assertIn("States of servers stay", self.run_cli("restore", "3"))
         self.assertIn("maxconn 4000", self.run_cli("config"))
         self.assertIn("hashes", self.run_cli("verify"))
         self.assertIn("ok", self.run_cli("tasks"))
@@ -204,6 +204,7 @@ class Cli(unittest.TestCase):
                          r'(?m)^confirm +"lockstep confirm" keeps .* goes back at 20')
         self.assertEqual(self.run_cli("draft").splitlines()[1].split()[:3], ["+", "server", "two"])
         self.assertRegex(self.run_cli("status"), r"(?m)^confirm +.* goes back at 20")
+        self.assertIn("confirm it (lockstep confirm", self.run_cli("apply", status=1))
         self.assertIn("stays", self.run_cli("confirm"))
         self.assertNotIn("goes back", self.run_cli("status"))
         self.assertEqual(
