@@ -14,7 +14,13 @@ show_running(const json_t *status)
     const json_t *head = json_object_get(status, "head");
     const char *commit = cli_str(running, "commit");
 
-    if (!json_is_true(json_object_get(running, "known"))) {
+    const char *up = cli_str(json_object_get(status, "haproxy"), "up");
+
+    if (strcmp(up, "yes") != 0) {
+        show_line(
+            "running", "unknown: HAProxy %s",
+            strcmp(up, "no") == 0 ? "does not answer" : "was not asked yet");
+    } else if (!json_is_true(json_object_get(running, "known"))) {
         show_line("running", "unknown: HAProxy runs no configuration of this node");
     } else if (strcmp(commit, cli_str(head, "id")) == 0) {
         show_line("running", "revision %lld, as stored", cli_int(running, "rev"));
@@ -41,6 +47,26 @@ show_span(struct cli *c, long long s)
                   : arena_printf(c->arena, "%lld d %lld h", d, h % 24);
 }
 
+/* What was seen of a HAProxy that does not answer. */
+static void
+show_silence(struct cli *c, const json_t *status)
+{
+    const json_t *haproxy = json_object_get(status, "haproxy");
+    const char *detail = cli_str(haproxy, "detail");
+    const char *for_long = "";
+
+    if (strcmp(cli_str(haproxy, "up"), "no") != 0) {
+        show_line("haproxy", "unknown: it was not asked yet");
+        return;
+    }
+    if (json_is_integer(json_object_get(status, "silent_s"))) {
+        for_long = arena_printf(c->arena, " for %s", show_span(c, cli_int(status, "silent_s")));
+    }
+    show_line(
+        "haproxy", "does not answer on its admin socket%s%s%s", for_long,
+        detail[0] != '\0' ? ": " : "", detail);
+}
+
 static void
 show_status(struct cli *c, const json_t *status)
 {
@@ -65,8 +91,10 @@ show_status(struct cli *c, const json_t *status)
             cli_int(haproxy, "max_connections"),
             show_count(c, cli_int(haproxy, "old_workers"), "old worker"));
     } else {
-        show_line(
-            "haproxy", "%s", strcmp(cli_str(haproxy, "up"), "no") == 0 ? "down" : "unknown");
+        show_silence(c, status);
+    }
+    if (json_is_integer(json_object_get(status, "age_s"))) {
+        show_line("measured", "%s ago", show_span(c, cli_int(status, "age_s")));
     }
     if (cli_int(draft, "count") > 0) {
         show_line(
@@ -106,6 +134,9 @@ cmd_ready(struct cli *c, int argc, char **argv)
     (void)argv;
     if (status == 0 && !cli_printed_json(c, ready)) {
         puts("ready");
+    }
+    if (status == EXIT_NO && !c->json) {
+        cli_error("\"lockstep status\" says what is missing");
     }
     return status;
 }

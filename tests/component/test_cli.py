@@ -63,6 +63,7 @@ class Cli(unittest.TestCase):
         self.assertRegex(status, r"(?m)^stored +revision 3@[0-9a-f]{8}")
         self.assertRegex(status, r"(?m)^running +revision 3, as stored$")
         self.assertRegex(status, r"(?m)^serving +yes")
+        self.assertRegex(status, r"(?m)^measured +\d s ago$")
         self.assertIn("draft is empty", self.run_cli("diff"))
         self.assertEqual(self.run_cli("ready"), "ready\n")
         self.assertEqual(self.run_json("ready"), {"ready": True})
@@ -466,8 +467,19 @@ class Requests(unittest.TestCase):
 
     def test_a_word_instead_of_json_is_shown(self):
         self.server.answers["GET", "/api/v1/ready"] = 503, "starting"
-        self.assertRegex(self.run_cli("ready", status=1), "status 503: .?starting")
+        self.assertRegex(self.run_cli("ready", status=1),
+                         'status 503: .?starting.?\n.*"lockstep status" says what is missing')
         self.assertIn("starting", self.run_cli("ready", "--json", status=1))
+
+    def test_a_haproxy_that_hangs_is_not_said_to_run_something_else(self):
+        status = {"head": {"id": "a"}, "running": {"known": False}, "age_s": 4, "silent_s": 75,
+                  "haproxy": {"up": "no", "detail": "no answer from x in time"}}
+        self.server.answers["GET", "/api/v1/status"] = 200, status
+        shown = self.run_cli("status")
+        self.assertRegex(shown, r"(?m)^running +unknown: HAProxy does not answer$")
+        self.assertRegex(shown, r"(?m)^haproxy +does not answer on its admin socket for 1 min: "
+                                "no answer from x in time$")
+        self.assertRegex(shown, r"(?m)^measured +4 s ago$")
 
     def test_statistics_of_all_pages(self):
         traffic = {"sessions": {"current": 1, "total": 7}, "queue": {"current": 0},
