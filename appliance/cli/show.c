@@ -2,11 +2,15 @@
 /* Lines, problems and tasks as people read them. */
 #include "cli/show.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 
+#include "base/file.h"
 #include "base/json.h"
 
 #define TEXT_MAX_BYTES ((size_t)4 << 20)
@@ -257,11 +261,35 @@ print_end(const struct cli *c, json_t *result, json_t *task)
     return strcmp(cli_str(task, "state"), "failed") == 0 ? EXIT_NO : 0;
 }
 
+/* Reads events until the task has ended, or somebody presses Ctrl-C: that ends this program
+ * and not what the node does. */
+static int
+read_task(struct follow *f)
+{
+    struct cli *c = f->cli;
+    sigset_t interrupt, before;
+
+    (void)sigemptyset(&interrupt);
+    (void)sigaddset(&interrupt, SIGINT);
+    (void)pthread_sigmask(SIG_BLOCK, &interrupt, &before);
+    int fd = signalfd(-1, &interrupt, SFD_CLOEXEC);
+    c->config.stop_fd = fd > 0 ? fd : 0;
+    int status = cli_events(c, "/api/v1/events?topics=task", on_task, f, false);
+    c->config.stop_fd = 0;
+    fd_cleanup(&fd);
+    if (status == 0 && !ended(f->last)) {
+        cli_error(
+            "the node goes on with it: \"lockstep tasks %lld\" shows how", (long long)f->id);
+    }
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL); /* the signal has its effect here */
+    return status;
+}
+
 int
 follow_task(struct cli *c, const json_t *task, json_t *result)
 {
     struct follow f = {.cli = c, .id = json_integer_value(json_object_get(task, "id"))};
-    int status = cli_events(c, "/api/v1/events?topics=task", on_task, &f, false);
+    int status = read_task(&f);
 
     if (status != 0) {
         cli_error(

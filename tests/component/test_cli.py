@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """The command line against a real node, from setup to restore and verify."""
+import contextlib
 import http.server
 import json
 import os
+import signal
 import subprocess
 import threading
 import unittest
@@ -396,12 +398,15 @@ class Recorder(http.server.BaseHTTPRequestHandler):
         self.server.seen.append((self.command, self.path, body))
         status, answer = self.server.answers.get((self.command, self.path.split("?")[0]),
                                                  (409, {"detail": "not now"}))
+        if callable(answer):
+            answer = answer()
         text = json.dumps(answer).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
-        self.wfile.write(text)
+        with contextlib.suppress(BrokenPipeError):
+            self.wfile.write(text)
 
     do_POST = do_PUT = do_DELETE = do_GET
 
@@ -420,11 +425,14 @@ class Requests(unittest.TestCase):
         self.addCleanup(lambda: (self.server.shutdown(), thread.join(),
                                  self.server.server_close()))
 
+    def command(self, *arguments):
+        return [os.path.join(node.BUILD, "lockstep"), "--url",
+                "http://127.0.0.1:%d" % self.server.server_address[1], "--config", "/nonexistent",
+                *arguments]
+
     def run_cli(self, *arguments, status=0):
-        done = subprocess.run(
-            [os.path.join(node.BUILD, "lockstep"), "--url",
-             "http://127.0.0.1:%d" % self.server.server_address[1], "--config", "/nonexistent",
-             *arguments], capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run(self.command(*arguments), capture_output=True, text=True,
+                              timeout=30, check=False)
         self.assertEqual(done.returncode, status, (done.stdout, done.stderr))
         return done.stdout + done.stderr
 
@@ -439,6 +447,18 @@ class Requests(unittest.TestCase):
         self.run_cli("apply", "--only", "pool", status=2)
         self.server.answers["POST", "/api/v1/config/confirm"] = 200, {"rev": 3}
         self.assertIn("stays", self.run_cli("confirm"))
+
+    def test_who_interrupts_an_apply_hears_that_it_goes_on(self):
+        asked, ended = threading.Event(), threading.Event()
+        self.server.answers["POST", "/api/v1/config/apply"] = 202, {"id": 7}
+        self.server.answers["GET", "/api/v1/events"] = 200, lambda: asked.set() or ended.wait(30)
+        with subprocess.Popen(self.command("apply"), stderr=subprocess.PIPE, text=True) as apply:
+            asked.wait(30)
+            apply.send_signal(signal.SIGINT)
+            _, said = apply.communicate(timeout=10)
+        ended.set()
+        self.assertEqual((apply.returncode, said), (
+            -signal.SIGINT, 'lockstep: the node goes on with it: "lockstep tasks 7" shows how\n'))
 
     def test_a_change_of_a_server_keeps_the_rest_of_its_state(self):
         path = "/api/v1/servers/web1/state"
