@@ -97,8 +97,8 @@ struct call {
 int cli_call(struct cli *c, const struct call *q, json_t **ret, struct rest_answer *answer);
 int cli_get(struct cli *c, const char *path, json_t **ret);
 /* ETag of the object as it is now, so that a change made meanwhile is not lost; in the arena.
- */
-int cli_etag(struct cli *c, const char *path, const char **ret);
+ * *ret_object (may be NULL): the object, a new reference. */
+int cli_etag(struct cli *c, const char *path, const char **ret, json_t **ret_object);
 /* rest_events; an exit status after saying what went wrong. */
 int cli_events(struct cli *c, const char *path, rest_event_fn fn, void *ctx, bool may_time_out);
 /* Paths: "/api/v1/" and each part percent-encoded, up to a NULL; in the arena. */

@@ -74,7 +74,8 @@ class Cli(unittest.TestCase):
     def test_3_objects(self):
         self.run_cli("create", "server", "extra", "address=192.0.2.5", "port=81")
         self.assertEqual(self.run_json("get", "server", "extra")["port"], 81)
-        self.run_cli("set", "server", "extra", "port=82")
+        self.assertIn("  ~ server extra\n      port: 81 -> 82\n",
+                      self.run_cli("set", "server", "extra", "port=82"))
         self.run_cli("set", "server", "extra", "--file", "-", text='{"maxqueue": 7}')
         shown = self.run_cli("get", "server", "extra")
         self.assertRegex(shown, r"(?m)^port +82$")
@@ -257,6 +258,8 @@ class Cli(unittest.TestCase):
         self.assertIn("12 to 200", self.run_cli("password", "admin", text="short\n", status=1))
         self.run_cli("password", "admin", text="a longer password\n")
         node.Api("127.0.0.1", 8443).sign_in("admin", "a longer password")
+        self.assertIn("  ~ admin admin\n      password: (set) -> (another one)\nDone",
+                      self.run_cli("set", "admin", "admin", "password=a longer password"))
         self.assertIn("usage", self.run_cli("delete", "server", "x", "y", status=2))
         self.assertIn("UTF-8", self.run_cli("get", "server", b"\xff", status=2))
         self.run_cli("publish", "http://x.test", status=2)
