@@ -171,18 +171,51 @@ cmd_publish(struct cli *c, int argc, char **argv)
     return status;
 }
 
+/* What would go, and whether it shall. */
+static int
+ask_about_removal(struct cli *c, const char *path)
+{
+    json_auto_t *plan = NULL;
+    const struct call q = {.method = "DELETE", .path = cli_query(c, path, "plan", "1")};
+    int status = cli_call(c, &q, &plan, NULL);
+
+    if (status != 0) {
+        return status;
+    }
+    show_objects(c, json_object_get(plan, "objects"));
+    if (cli_ask("Remove this?")) {
+        return 0;
+    }
+    cli_error("nothing was removed");
+    return EXIT_NO;
+}
+
 int
 cmd_unpublish(struct cli *c, int argc, char **argv)
 {
-    json_t *answer = NULL;
-    const struct call q = {.method = "DELETE", .path = cli_path(c, "publish", argv[1], NULL)};
-    int status = cli_call(c, &q, &answer, NULL);
+    bool plan = cli_flag(c, "--plan"), yes = cli_flag(c, "--yes");
+    bool asks = !plan && !yes && cli_may_ask(c);
+    const char *path = cli_path(c, "publish", argv[1], NULL);
+    const struct call q = {
+        .method = "DELETE", .path = cli_query(c, path, "plan", plan ? "1" : NULL)};
+    json_auto_t *answer = NULL;
+    int status = 0;
 
     (void)argc;
-    if (status == 0 && !cli_printed_json(c, answer)) {
-        show_published(c, answer, false);
+    if (yes && plan) {
+        return cli_misused(c, "--yes has no meaning with --plan, which asks nothing");
     }
-    json_decref(answer);
+    if (asks) {
+        status = ask_about_removal(c, path);
+    }
+    if (status == 0) {
+        status = cli_call(c, &q, &answer, NULL);
+    }
+    if (status == 0 && asks) {
+        show_drafted();
+    } else if (status == 0 && !cli_printed_json(c, answer)) {
+        show_published(c, answer, plan);
+    }
     return status;
 }
 

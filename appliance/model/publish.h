@@ -51,6 +51,12 @@ void publish_plan(
     const json_t *request, const struct publish_input *in, struct arena *arena,
     struct change_set *set, const char **ret_service, struct problems *p);
 
+/* *ret (in arena): name of the service whose URL this is, as publishing it again finds it.
+ * ERR_INVALID: no such URL can be; ERR_NOT_FOUND. */
+MUST_USE err_t publish_find(
+    const char *url, const struct snapshot_pair *now, struct arena *arena, const char **ret,
+    struct error *e);
+
 /* Operations that remove a service and what only it owns; of its listeners those that were
  * made for one port ("tcp-<port>", "http-<port>", "https-<port>") and carry no other
  * service. ERR_NOT_FOUND. */

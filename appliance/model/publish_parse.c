@@ -323,6 +323,17 @@ check_keys(struct parser *ps, const json_t *request)
 }
 
 bool
+publish_parse_url(
+    const json_t *v, struct arena *arena, struct publish_request *ret, struct problems *p)
+{
+    struct parser ps = {.arena = arena, .p = p, .pointer = ""};
+
+    *ret = (struct publish_request){.path = "/"};
+    ret->hosts = arena_alloc(arena, 2 * sizeof(ret->hosts[0]));
+    return add_url(&ps, ret, v, true);
+}
+
+bool
 publish_parse(
     const json_t *request, struct arena *arena, struct publish_request *ret, struct problems *p)
 {

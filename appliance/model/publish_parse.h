@@ -40,4 +40,8 @@ bool publish_parse(
     const json_t *request, struct arena *arena, struct publish_request *ret,
     struct problems *p);
 
+/* Only the URL, a text; the arena and v own what *ret points at. */
+bool publish_parse_url(
+    const json_t *v, struct arena *arena, struct publish_request *ret, struct problems *p);
+
 #endif

@@ -36,9 +36,12 @@ class Cli(unittest.TestCase):
     def run_json(self, *arguments):
         return json.loads(self.run_cli("--json", *arguments))
 
-    def on_terminal(self, width, *arguments):
+    def ask(self, answer, *arguments, width=80):
         program = os.path.join(node.BUILD, "lockstep")
-        return on_terminal([program, "--config", self.config, *arguments], width)[1]
+        return on_terminal([program, "--config", self.config, *arguments], width, answer)
+
+    def on_terminal(self, width, *arguments):
+        return self.ask(b"", *arguments, width=width)[1]
 
     def test_1_setup_prints_a_password_and_keeps_a_key(self):
         password = self.run_cli("setup", "--state-dir", self.node.state, "--url",
@@ -93,7 +96,16 @@ class Cli(unittest.TestCase):
         self.run_cli("set", "haproxy", "maxconn=3456")
         self.run_cli("delete", "server", "extra")
         self.run_cli("publish", "http://gone.test", "--to", self.backend.target)
-        self.assertIn("- service gone.test", self.run_cli("unpublish", "gone.test"))
+        self.assertIn("- service gone.test", self.run_cli("unpublish", "gone.test", "--plan"))
+        self.assertIn("at https://gone.test",
+                      self.run_cli("unpublish", "https://gone.test", status=1))
+        status, out, _ = self.ask(b"n\n", "unpublish", "http://gone.test")
+        self.assertEqual((status, "- server gone.test.s1" in out), (1, True), out)
+        self.assertIn("- service gone.test", self.run_cli("unpublish", "HTTP://gone.test/"))
+        self.run_cli("publish", "http://gone.test", "--to", self.backend.target)
+        status, out, asked = self.ask(b"y\n", "unpublish", "gone.test")
+        self.assertEqual((status, asked), (0, True), out)
+        self.assertEqual(self.run_cli("list", "services", "--names"), "app.test\n")
         self.run_cli("apply")
         self.assertIn("maxconn 3456", self.run_cli("config"))
         self.assertIn("maxconn 3456", self.run_json("config")["haproxy_cfg"])

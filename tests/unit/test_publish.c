@@ -445,12 +445,21 @@ static void
 listeners_of_a_port_go_with_their_last_service(void **state)
 {
     struct pair x;
+    const char *found = NULL;
+    struct error e;
     (void)state;
     pair_init(&x, NULL);
     publish_text(&x, "{'url': 'http://a.test:8080', 'to': ['10.0.0.1:80']}", NULL);
     publish_text(&x, "{'url': 'http://b.test:8080', 'to': ['10.0.0.1:80']}", NULL);
     publish_text(&x, "{'url': 'tcp://:5432', 'to': ['10.0.0.1:80']}", NULL);
     publish_text(&x, "{'url': 'http://a.test', 'to': ['10.0.0.1:80'], 'name': 'c'}", NULL);
+    assert_int_equal(
+        publish_find("http://A.test:8080/", &x.objects, x.arena, &found, &e), ERR_OK);
+    assert_string_equal(found, "a.test");
+    assert_int_equal(
+        publish_find("https://a.test", &x.objects, x.arena, &found, &e), ERR_NOT_FOUND);
+    assert_int_equal(
+        publish_find("ftp://a.test", &x.objects, x.arena, &found, &e), ERR_INVALID);
     publish_remove(&x, "a.test");
     assert_non_null(pair_find(&x, K_LISTENER, "http-8080"));
     publish_remove(&x, "b.test");
