@@ -156,7 +156,7 @@ parse_targets(struct parser *ps, const json_t *request, struct publish_request *
 {
     const json_t *to = json_object_get(request, "to");
     size_t most = schema_kind(K_POOL)->fields[F_POOL_MEMBERS].max_items;
-    ps->pointer = "/to";
+    parser_at(ps, "/to", NULL);
     if (to == NULL) {
         parser_fail(ps, "required", "Say where the servers are, for example 10.0.0.5:8080.");
     } else if (!json_is_array(to)) {
@@ -170,7 +170,7 @@ parse_targets(struct parser *ps, const json_t *request, struct publish_request *
     }
     for (size_t i = 0; r->targets != NULL && i < json_array_size(to); i++) {
         struct publish_target t = {0};
-        ps->pointer = arena_printf(ps->arena, "/to/%zu", i);
+        parser_at(ps, arena_printf(ps->arena, "/to/%zu", i), json_array_get(to, i));
         if (parse_target(ps, json_array_get(to, i), r->scheme, &t) &&
             is_new_target(ps, r, &t)) {
             r->targets[r->target_count++] = t;
