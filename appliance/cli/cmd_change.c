@@ -6,6 +6,7 @@
 #include "cli/show.h"
 
 #define SHOWN_BYTES 65536 /* of a word of the command line */
+#define LISTED_MAX  50    /* objects that are applied */
 
 /* "a,b,c" as an array of strings. */
 static json_t *
@@ -349,6 +350,56 @@ apply_body(struct cli *c, json_t *body)
     return status;
 }
 
+/* Whether the change of the draft is among the objects or authors of "only"; NULL: all are. */
+static bool
+is_chosen(const json_t *only, const json_t *change)
+{
+    const json_t *objects = json_object_get(only, "objects");
+    const json_t *authors = json_object_get(only, "authors");
+    const json_t *item;
+    size_t i;
+
+    json_array_foreach(objects, i, item)
+    {
+        if (strcmp(cli_str(item, "kind"), cli_str(change, "kind")) == 0 &&
+            strcmp(cli_str(item, "name"), cli_str(change, "name")) == 0) {
+            return true;
+        }
+    }
+    json_array_foreach(authors, i, item)
+    {
+        if (json_equal(item, json_object_get(change, "author")) != 0) {
+            return true;
+        }
+    }
+    return only == NULL;
+}
+
+/* What is about to be applied. */
+static int
+show_chosen(struct cli *c, const json_t *only)
+{
+    json_auto_t *draft = NULL;
+    json_auto_t *chosen = json_array();
+    int status = cli_get(c, cli_path(c, "draft", NULL), &draft);
+    json_t *change;
+    long long count = 0;
+    size_t i;
+
+    json_array_foreach(json_object_get(draft, "changes"), i, change)
+    {
+        if (is_chosen(only, change) && count++ < LISTED_MAX) {
+            json_array_append(chosen, change);
+        }
+    }
+    show_objects(c, chosen);
+    if (count > LISTED_MAX) {
+        printf("  and %lld more\n", count - LISTED_MAX);
+    }
+    (void)fflush(stdout);
+    return status;
+}
+
 int
 cmd_apply(struct cli *c, int argc, char **argv)
 {
@@ -360,6 +411,9 @@ cmd_apply(struct cli *c, int argc, char **argv)
 
     (void)argc;
     (void)argv;
+    if (status == 0 && !c->json) {
+        status = show_chosen(c, json_object_get(body, "only"));
+    }
     if (status == 0) {
         status = cli_call(c, &q, &task, NULL);
     }

@@ -62,6 +62,7 @@ class Cli(unittest.TestCase):
         self.assertIn("+backend app.test", diff)
         self.assertIn("can be applied", self.run_cli("check"))
         out = self.run_cli("apply", "--note", "first")
+        self.assertIn("  + service app.test\n", out)
         self.assertIn("See that it answers", out)
         self.node.wait_ready()
         status = self.run_cli("status")
@@ -452,10 +453,14 @@ class Requests(unittest.TestCase):
         return done.stdout + done.stderr
 
     def test_apply_a_part_for_a_while(self):
-        self.assertIn("not now", self.run_cli(
+        self.server.answers["GET", "/api/v1/draft"] = 200, {"changes": [
+            {"kind": k, "name": n, "author": a, "change": "changed"} for k, n, a in (
+                ("pool", "a", "x"), ("pool", "b", "x"), ("server", "c", "admin maria"))]}
+        said = self.run_cli(
             "apply", "--only", "pool/a", "--only", "haproxy", "--author", "admin maria",
-            "--confirm", "60", "--note", "n", status=1))
-        self.assertEqual(self.server.seen, [("POST", "/api/v1/config/apply", {
+            "--confirm", "60", "--note", "n", status=1)
+        self.assertEqual(said, "  ~ pool a\n  ~ server c\nlockstep: not now\n")
+        self.assertEqual(self.server.seen[1:], [("POST", "/api/v1/config/apply", {
             "note": "n", "confirm": 60, "only": {
                 "objects": [{"kind": "pool", "name": "a"}, {"kind": "haproxy", "name": "haproxy"}],
                 "authors": ["admin maria"]}})])
@@ -465,13 +470,17 @@ class Requests(unittest.TestCase):
 
     def test_who_interrupts_an_apply_hears_that_it_goes_on(self):
         asked, ended = threading.Event(), threading.Event()
+        self.server.answers["GET", "/api/v1/draft"] = 200, {"changes": [
+            {"kind": "pool", "name": str(i), "change": "removed"} for i in range(53)]}
         self.server.answers["POST", "/api/v1/config/apply"] = 202, {"id": 7}
         self.server.answers["GET", "/api/v1/events"] = 200, lambda: asked.set() or ended.wait(30)
-        with subprocess.Popen(self.command("apply"), stderr=subprocess.PIPE, text=True) as apply:
+        with subprocess.Popen(self.command("apply"), stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as apply:
             asked.wait(30)
             apply.send_signal(signal.SIGINT)
-            _, said = apply.communicate(timeout=10)
+            listed, said = apply.communicate(timeout=10)
         ended.set()
+        self.assertRegex(listed, r"^(  - pool \d+\n){50}  and 3 more\n$")
         self.assertEqual((apply.returncode, said), (
             -signal.SIGINT, 'lockstep: the node goes on with it: "lockstep tasks 7" shows how\n'))
 
