@@ -246,6 +246,7 @@ on_task(void *ctx, const char *topic, const char *data, size_t len)
         show_steps(task, &f->shown);
     }
     json_decref(f->last);
+    json_object_del(task, "event_at");
     f->last = task;
     return !ended(task);
 }

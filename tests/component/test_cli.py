@@ -207,8 +207,9 @@ class Cli(unittest.TestCase):
         self.assertIn("ok", self.run_cli("tasks"))
         events = self.run_cli("events", "--timeout", "1").splitlines()
         self.assertRegex("\n".join(events),
-                         r"(?m)^task    \d{9,} Apply the draft: ok, revision 3 serves$")
-        self.assertIn("head    revision 3", events)
+                         r"(?m)^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d  task    \d{9,} "
+                         "Apply the draft: ok, revision 3 serves$")
+        self.assertIn("head    revision 3", [line[21:] for line in events])
         events = self.run_cli("events", "--timeout", "1", "--json", "--topics", "head")
         self.assertEqual({json.loads(line)["topic"] for line in events.splitlines()},
                          {"hello", "head"})
@@ -233,8 +234,8 @@ class Cli(unittest.TestCase):
                 'draft nor applied.'])
         self.run_cli("discard", "--all")
         events = self.run_cli("events", "--timeout", "1")
-        self.assertRegex(events, r"(?m)^status +revision \d+ waits for \"lockstep confirm\" until 20")
-        self.assertNotRegex(events, r"(?m)^task .*: running$")
+        self.assertRegex(events, r"(?m)^.{21}status +revision \d+ waits for \"lockstep confirm\" until 20")
+        self.assertNotRegex(events, r"(?m)^.{21}task .*: running$")
         self.assertIn("draft   1 change\n", events)
 
     def test_5_refused_events_say_why(self):
