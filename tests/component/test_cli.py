@@ -183,7 +183,8 @@ class Cli(unittest.TestCase):
             self.assertIn("nothing was imported", error)
             document = json.loads(kept)
         self.assertIn("draft is empty", self.run_cli("diff"))
-        self.assertIn("line 1", self.run_cli("import", "-", text='{"a"', status=2))
+        self.assertIn("-: this is not JSON: line 1", self.run_cli(
+            "import", "-", text="global\n", status=2))
 
     def test_4_history_show_restore(self):
         history = self.run_cli("history")
@@ -392,6 +393,9 @@ class Cli(unittest.TestCase):
         self.assertEqual(complete("--config", self.config, "unpublish", ""), ["app.test"])
         self.assertEqual(complete("set", "pool", "app.test", "balance=x", "ret"), ["retries="])
         self.assertEqual(complete("server", "x", "dr"), ["drain"])
+        self.assertEqual(complete("help", "unp"), ["unpublish"])
+        self.assertIn("3", complete("--config", self.config, "restore", ""))
+        self.assertEqual(complete("--config", self.config, "show", "1", "2"), ["2"])
         self.assertEqual(complete("--url", "https://127.0.0.1:1", "get", "pool", ""), [])
 
     def test_6_another_key_of_the_server_is_refused_and_no_answer_is_said(self):
