@@ -68,6 +68,32 @@ show_silence(struct cli *c, const json_t *status)
 }
 
 static void
+show_idle(const json_t *idle)
+{
+    CLEANUP(buf_fini) struct buf names = {0};
+    const json_t *first = json_object_get(idle, "first");
+    long long left = cli_int(idle, "count") - (long long)json_array_size(first);
+    const json_t *pool;
+    size_t i;
+
+    if (cli_int(idle, "count") == 0) {
+        return;
+    }
+    buf_init(&names, NAMES_BYTES);
+    json_array_foreach(first, i, pool)
+    {
+        bool empty = strcmp(cli_str(pool, "reason"), "no_servers") == 0;
+        buf_printf(
+            &names, "%s%s (%s)", i > 0 ? ", " : "", cli_str(pool, "pool"),
+            empty ? "it has none" : "all are taken out");
+    }
+    if (left > 0) {
+        buf_printf(&names, " and %lld more", left);
+    }
+    show_line("pools", "without a server for visitors: %s", buf_str(&names));
+}
+
+static void
 show_status(struct cli *c, const json_t *status)
 {
     const json_t *head = json_object_get(status, "head");
@@ -96,6 +122,7 @@ show_status(struct cli *c, const json_t *status)
     if (json_is_integer(json_object_get(status, "age_s"))) {
         show_line("measured", "%s ago", show_span(c, cli_int(status, "age_s")));
     }
+    show_idle(json_object_get(status, "idle_pools"));
     if (cli_int(draft, "count") > 0) {
         show_line(
             "draft", "%s not applied, %lld in conflict",

@@ -93,12 +93,12 @@ make_status(struct request *r, const struct engine_status *s)
 {
     const struct view *v = request_view(r);
     json_t *rest = json_pack(
-        "{s:s, s:s, s:i, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "node", api_node_name(v),
+        "{s:s, s:s, s:i, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "node", api_node_name(v),
         "release", LOCKSTEP_VERSION, "schema_version", SCHEMA_VERSION, "head",
         commit_to_json(&v->head), "local_rev", (json_int_t)v->local_rev, "draft", draft_json(v),
         "servers", servers_json(&s->servers, clock_wall_ms(&clock_system)), "confirm",
         engine_waiting_json(&s->waiting), "age_s", seconds_or_null(s->age_s), "silent_s",
-        seconds_or_null(s->silent_s));
+        seconds_or_null(s->silent_s), "idle_pools", api_idle_pools(v));
     json_t *all = facts_json(s);
 
     (void)json_object_update(all, rest);

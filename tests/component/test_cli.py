@@ -249,8 +249,15 @@ class Cli(unittest.TestCase):
             "set": True, "state": "drain", "weight": 50, "note": "disk"})
         self.assertIn("/weight", self.run_cli("server", "app.test.s1", "weight", "500", status=1))
         self.assertRegex(self.run_cli("stats", "app.test"), r"(?m)^  app.test.s1 +drain ")
+        self.run_cli("create", "pool", "empty")
+        self.run_cli("apply", "--only", "pool/empty")
+        self.assertRegex(self.run_cli("status"), r"(?m)^pools +without a server for visitors: "
+                         r"app.test \(all are taken out\), empty \(it has none\)$")
+        self.run_cli("delete", "pool", "empty")
+        self.run_cli("apply", "--only", "pool/empty")
         self.assertRegex(self.run_cli("server", "app.test.s1", "reset"),
                          r"(?m)^stored +ready, weight 100%$")
+        self.assertNotIn("pools ", self.run_cli("status"))
 
     def test_5_errors_say_what_and_where(self):
         error = self.run_cli("set", "server", "app.test.s1", "port=70000", status=1)
