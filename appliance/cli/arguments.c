@@ -184,6 +184,14 @@ asks_for_help(const struct cli *c, int argc, char **argv)
            strcmp(argv[0], "help") == 0;
 }
 
+/* False: it is none. */
+static bool
+take_command(struct cli *c, const char *word)
+{
+    c->command = cli_find_command(word);
+    return c->command != NULL || strcmp(word, "help") == 0;
+}
+
 int
 cli_parse(struct cli *c, int *argc, char **argv)
 {
@@ -200,18 +208,12 @@ cli_parse(struct cli *c, int *argc, char **argv)
             }
         } else {
             argv[kept++] = argv[i];
-            if (kept == 1) {
-                c->command = cli_find_command(argv[0]);
+            if (kept == 1 && !take_command(c, argv[0])) {
+                return cli_no_command(c, argv[0]);
             }
         }
     }
     argv[kept] = NULL;
     *argc = kept;
-    if (asks_for_help(c, kept, argv)) {
-        return 0;
-    }
-    if (c->command == NULL) {
-        return cli_misused(c, "there is no command \"%s\"", argv[0]);
-    }
-    return check_line(c, kept);
+    return asks_for_help(c, kept, argv) ? 0 : check_line(c, kept);
 }

@@ -238,13 +238,13 @@ cli_get(struct cli *c, const char *path, json_t **ret)
 }
 
 int
-cli_etag(struct cli *c, const char *path, const char **ret)
+cli_etag(struct cli *c, const char *path, const char **ret, json_t **ret_object)
 {
     struct rest_answer answer;
     const struct call q = {.method = "GET", .path = path};
 
     rest_answer_init(&answer);
-    int status = cli_call(c, &q, NULL, &answer);
+    int status = cli_call(c, &q, ret_object, &answer);
     *ret = arena_strdup(c->arena, answer.etag);
     rest_answer_fini(&answer);
     return status;

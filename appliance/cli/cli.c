@@ -36,7 +36,7 @@ help(const struct cli *c, int argc, char **argv)
     if (argc > 1 && k == NULL) {
         k = cli_find_command(argv[1]);
         if (k == NULL) {
-            return cli_misused(c, "there is no command \"%s\"", argv[1]);
+            return cli_no_command(c, argv[1]);
         }
     }
     (void)fputs(k != NULL ? k->help : cli_help, stdout);

@@ -77,6 +77,11 @@ int64_t cli_number(const struct cli *c, const char *name, int64_t otherwise);
 /* Says what is wrong and how the command is used: EXIT_USAGE. */
 int cli_misused(const struct cli *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* ---- suggest.c ---- */
+
+/* Says that there is no such command, and which one is nearest: EXIT_USAGE. */
+int cli_no_command(const struct cli *c, const char *word);
+
 /* ---- call.c ---- */
 
 /* One call. Answers >= 400 are explained on standard error. *ret (may be NULL): the parsed
@@ -92,8 +97,8 @@ struct call {
 int cli_call(struct cli *c, const struct call *q, json_t **ret, struct rest_answer *answer);
 int cli_get(struct cli *c, const char *path, json_t **ret);
 /* ETag of the object as it is now, so that a change made meanwhile is not lost; in the arena.
- */
-int cli_etag(struct cli *c, const char *path, const char **ret);
+ * *ret_object (may be NULL): the object, a new reference. */
+int cli_etag(struct cli *c, const char *path, const char **ret, json_t **ret_object);
 /* rest_events; an exit status after saying what went wrong. */
 int cli_events(struct cli *c, const char *path, rest_event_fn fn, void *ctx, bool may_time_out);
 /* Paths: "/api/v1/" and each part percent-encoded, up to a NULL; in the arena. */

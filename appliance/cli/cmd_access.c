@@ -14,7 +14,7 @@ cmd_password(struct cli *c, int argc, char **argv)
 
     (void)argc;
     if (status == 0) {
-        status = cli_etag(c, path, &etag);
+        status = cli_etag(c, path, &etag, NULL);
     }
     if (status != 0) {
         return status;

@@ -6,6 +6,7 @@
 #include "cli/show.h"
 
 #define SHOWN_BYTES 65536 /* of a word of the command line */
+#define LISTED_MAX  50    /* objects that are applied */
 
 /* "a,b,c" as an array of strings. */
 static json_t *
@@ -171,18 +172,51 @@ cmd_publish(struct cli *c, int argc, char **argv)
     return status;
 }
 
+/* What would go, and whether it shall. */
+static int
+ask_about_removal(struct cli *c, const char *path)
+{
+    json_auto_t *plan = NULL;
+    const struct call q = {.method = "DELETE", .path = cli_query(c, path, "plan", "1")};
+    int status = cli_call(c, &q, &plan, NULL);
+
+    if (status != 0) {
+        return status;
+    }
+    show_objects(c, json_object_get(plan, "objects"));
+    if (cli_ask("Remove this?")) {
+        return 0;
+    }
+    cli_error("nothing was removed");
+    return EXIT_NO;
+}
+
 int
 cmd_unpublish(struct cli *c, int argc, char **argv)
 {
-    json_t *answer = NULL;
-    const struct call q = {.method = "DELETE", .path = cli_path(c, "publish", argv[1], NULL)};
-    int status = cli_call(c, &q, &answer, NULL);
+    bool plan = cli_flag(c, "--plan"), yes = cli_flag(c, "--yes");
+    bool asks = !plan && !yes && cli_may_ask(c);
+    const char *path = cli_path(c, "publish", argv[1], NULL);
+    const struct call q = {
+        .method = "DELETE", .path = cli_query(c, path, "plan", plan ? "1" : NULL)};
+    json_auto_t *answer = NULL;
+    int status = 0;
 
     (void)argc;
-    if (status == 0 && !cli_printed_json(c, answer)) {
-        show_published(c, answer, false);
+    if (yes && plan) {
+        return cli_misused(c, "--yes has no meaning with --plan, which asks nothing");
     }
-    json_decref(answer);
+    if (asks) {
+        status = ask_about_removal(c, path);
+    }
+    if (status == 0) {
+        status = cli_call(c, &q, &answer, NULL);
+    }
+    if (status == 0 && asks) {
+        show_drafted();
+    } else if (status == 0 && !cli_printed_json(c, answer)) {
+        show_published(c, answer, plan);
+    }
     return status;
 }
 
@@ -316,6 +350,56 @@ apply_body(struct cli *c, json_t *body)
     return status;
 }
 
+/* Whether the change of the draft is among the objects or authors of "only"; NULL: all are. */
+static bool
+is_chosen(const json_t *only, const json_t *change)
+{
+    const json_t *objects = json_object_get(only, "objects");
+    const json_t *authors = json_object_get(only, "authors");
+    const json_t *item;
+    size_t i;
+
+    json_array_foreach(objects, i, item)
+    {
+        if (strcmp(cli_str(item, "kind"), cli_str(change, "kind")) == 0 &&
+            strcmp(cli_str(item, "name"), cli_str(change, "name")) == 0) {
+            return true;
+        }
+    }
+    json_array_foreach(authors, i, item)
+    {
+        if (json_equal(item, json_object_get(change, "author")) != 0) {
+            return true;
+        }
+    }
+    return only == NULL;
+}
+
+/* What is about to be applied. */
+static int
+show_chosen(struct cli *c, const json_t *only)
+{
+    json_auto_t *draft = NULL;
+    json_auto_t *chosen = json_array();
+    int status = cli_get(c, cli_path(c, "draft", NULL), &draft);
+    json_t *change;
+    long long count = 0;
+    size_t i;
+
+    json_array_foreach(json_object_get(draft, "changes"), i, change)
+    {
+        if (is_chosen(only, change) && count++ < LISTED_MAX) {
+            json_array_append(chosen, change);
+        }
+    }
+    show_objects(c, chosen);
+    if (count > LISTED_MAX) {
+        printf("  and %lld more\n", count - LISTED_MAX);
+    }
+    (void)fflush(stdout);
+    return status;
+}
+
 int
 cmd_apply(struct cli *c, int argc, char **argv)
 {
@@ -327,6 +411,9 @@ cmd_apply(struct cli *c, int argc, char **argv)
 
     (void)argc;
     (void)argv;
+    if (status == 0 && !c->json) {
+        status = show_chosen(c, json_object_get(body, "only"));
+    }
     if (status == 0) {
         status = cli_call(c, &q, &task, NULL);
     }
@@ -421,7 +508,10 @@ show_restored(struct cli *c, const char *rev, const json_t *answer)
         CLEANUP(buf_fini) struct buf shown;
         buf_init(&shown, SHOWN_BYTES);
         cli_put_text(&shown, rev);
-        printf("Nothing to change: all is as in revision %s.\n", buf_str(&shown));
+        printf(
+            "Nothing to change: the objects are as in revision %s. States of servers stay as "
+            "they are now.\n",
+            buf_str(&shown));
     } else {
         show_drafted();
     }

@@ -344,6 +344,16 @@ body_of(
 }
 
 static void
+show_end(const struct schema_kind *kind)
+{
+    if (kind->direct) {
+        puts("Done, at once.");
+    } else {
+        show_drafted();
+    }
+}
+
+static void
 show_done(const struct schema_kind *kind, const char *name, char sign)
 {
     CLEANUP(buf_fini) struct buf shown;
@@ -351,11 +361,52 @@ show_done(const struct schema_kind *kind, const char *name, char sign)
     buf_init(&shown, VALUE_MAX_BYTES);
     put_object(&shown, kind->name, name);
     printf("  %c %s\n", sign, buf_str(&shown));
-    if (kind->direct) {
-        puts("Done, at once.");
-    } else {
-        show_drafted();
+    show_end(kind);
+}
+
+struct set_shown {
+    const char *name;
+    const json_t *before, *now; /* as the node shows the object */
+    const json_t *body;         /* what was asked for */
+};
+
+/* NULL: it is as before. A secret that was given is another one. */
+static json_t *
+changed_field(const struct schema_field *field, const struct set_shown *x)
+{
+    json_t *was = json_object_get(x->before, field->name);
+    json_t *is = json_object_get(x->now, field->name);
+
+    if (field->secret && json_object_get(x->body, field->name) != NULL) {
+        return json_pack(
+            "{s:s, s:{s:O, s:b}, s:{s:O, s:b}}", "field", field->name, "before", "set",
+            json_object_get(was, "set"), "changed", 1, "after", "set",
+            json_object_get(is, "set"), "changed", 1);
     }
+    if (json_equal(was, is) != 0) {
+        return NULL;
+    }
+    return json_pack("{s:s, s:O?, s:O?}", "field", field->name, "before", was, "after", is);
+}
+
+static void
+show_set(const struct cli *c, const struct schema_kind *kind, const struct set_shown *x)
+{
+    json_auto_t *objects = json_array();
+    json_t *fields = json_array();
+
+    for (uint32_t f = 0; f < kind->field_count; f++) {
+        json_t *field = changed_field(&kind->fields[f], x);
+        if (field != NULL) {
+            json_array_append_new(fields, field);
+        }
+    }
+    json_array_append_new(
+        objects, json_pack(
+                     "{s:s, s:s, s:s, s:o}", "kind", kind->name, "name", x->name, "change",
+                     "changed", "fields", fields));
+    show_objects(c, objects);
+    show_end(kind);
 }
 
 int
@@ -398,7 +449,7 @@ write_object(struct cli *c, int argc, char **argv, const char *method)
 {
     const struct schema_kind *kind = NULL;
     const char *name = NULL, *etag = NULL;
-    json_t *body = NULL, *now = NULL;
+    json_auto_t *body = NULL, *before = NULL, *now = NULL;
     struct rest_answer answer;
     int rest = 0;
     int status = take_object(c, argc, argv, &kind, &name, &rest);
@@ -418,21 +469,21 @@ write_object(struct cli *c, int argc, char **argv, const char *method)
     }
     const char *path = cli_object_path(c, kind, name);
     rest_answer_init(&answer);
-    status = cli_etag(c, path, &etag);
+    status = cli_etag(c, path, &etag, &before);
     if (status == 0) {
         const struct call q = {.method = method, .path = path, .body = body, .if_match = etag};
         status = cli_call(c, &q, &now, &answer);
     }
-    json_decref(body);
     if (status == 0 && !cli_printed_json(c, now)) {
         if (strcmp(etag, answer.etag) == 0) {
             puts("Nothing to change: it is like this.");
         } else {
-            show_done(kind, name, '~');
+            show_set(
+                c, kind,
+                &(struct set_shown){.name = name, .before = before, .now = now, .body = body});
         }
     }
     rest_answer_fini(&answer);
-    json_decref(now);
     return status;
 }
 
@@ -463,7 +514,7 @@ cmd_delete(struct cli *c, int argc, char **argv)
         return status;
     }
     const char *path = cli_object_path(c, kind, name);
-    status = cli_etag(c, path, &etag);
+    status = cli_etag(c, path, &etag, NULL);
     if (status == 0) {
         const struct call q = {.method = "DELETE", .path = path, .if_match = etag};
         status = cli_call(c, &q, NULL, NULL);

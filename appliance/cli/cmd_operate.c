@@ -6,8 +6,10 @@
 #include "base/json.h"
 #include "cli/show.h"
 
-#define WEIGHT_MAX 100000 /* far above what the node takes: it says what is wrong */
-#define LINE_BYTES ((size_t)4 << 20)
+#define WEIGHT_MAX   100000 /* far above what the node takes: it says what is wrong */
+#define LINE_BYTES   ((size_t)4 << 20)
+#define DATE_COLUMNS 10
+#define TIME_COLUMNS 19 /* with the date */
 
 /* ---- server ---- */
 
@@ -47,7 +49,7 @@ show_state(struct cli *c, const json_t *answer)
     {
         const json_t *server = json_object_get(pool, "server");
         table_cell(t, cli_str(pool, "pool"));
-        table_cell(t, cli_str(server, "state"));
+        table_cell(t, server_state(server));
         table_cell(t, weight_text(c, json_object_get(server, "weight"), ""));
         table_cell(t, cli_str(json_object_get(server, "check"), "status"));
         table_cell_time(t, cli_str(server, "since"));
@@ -256,6 +258,19 @@ is_again(const struct reader *r, const char *topic, const char *line)
     return last != NULL && strcmp(last, line) == 0;
 }
 
+/* "2026-01-02 03:04:05  ", in UTC as all times; blanks where it is not known. */
+static void
+put_event_time(const json_t *data)
+{
+    const char *at = cli_str(data, "event_at");
+    bool known = strlen(at) > TIME_COLUMNS;
+
+    printf(
+        "%*.*s %*.*s  ", DATE_COLUMNS, DATE_COLUMNS, known ? at : "",
+        TIME_COLUMNS - DATE_COLUMNS - 1, TIME_COLUMNS - DATE_COLUMNS - 1,
+        known ? at + DATE_COLUMNS + 1 : "");
+}
+
 static bool
 on_event(void *ctx, const char *topic, const char *data, size_t len)
 {
@@ -278,6 +293,9 @@ on_event(void *ctx, const char *topic, const char *data, size_t len)
             return true;
         }
         json_object_set_new(r->last, topic, json_string(buf_str(&line)));
+    }
+    if (!r->cli->json) {
+        put_event_time(parsed);
     }
     puts(buf_str(&line));
     return fflush(stdout) == 0;

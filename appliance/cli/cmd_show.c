@@ -14,7 +14,13 @@ show_running(const json_t *status)
     const json_t *head = json_object_get(status, "head");
     const char *commit = cli_str(running, "commit");
 
-    if (!json_is_true(json_object_get(running, "known"))) {
+    const char *up = cli_str(json_object_get(status, "haproxy"), "up");
+
+    if (strcmp(up, "yes") != 0) {
+        show_line(
+            "running", "unknown: HAProxy %s",
+            strcmp(up, "no") == 0 ? "does not answer" : "was not asked yet");
+    } else if (!json_is_true(json_object_get(running, "known"))) {
         show_line("running", "unknown: HAProxy runs no configuration of this node");
     } else if (strcmp(commit, cli_str(head, "id")) == 0) {
         show_line("running", "revision %lld, as stored", cli_int(running, "rev"));
@@ -41,6 +47,52 @@ show_span(struct cli *c, long long s)
                   : arena_printf(c->arena, "%lld d %lld h", d, h % 24);
 }
 
+/* What was seen of a HAProxy that does not answer. */
+static void
+show_silence(struct cli *c, const json_t *status)
+{
+    const json_t *haproxy = json_object_get(status, "haproxy");
+    const char *detail = cli_str(haproxy, "detail");
+    const char *for_long = "";
+
+    if (strcmp(cli_str(haproxy, "up"), "no") != 0) {
+        show_line("haproxy", "unknown: it was not asked yet");
+        return;
+    }
+    if (json_is_integer(json_object_get(status, "silent_s"))) {
+        for_long = arena_printf(c->arena, " for %s", show_span(c, cli_int(status, "silent_s")));
+    }
+    show_line(
+        "haproxy", "does not answer on its admin socket%s%s%s", for_long,
+        detail[0] != '\0' ? ": " : "", detail);
+}
+
+static void
+show_idle(const json_t *idle)
+{
+    CLEANUP(buf_fini) struct buf names = {0};
+    const json_t *first = json_object_get(idle, "first");
+    long long left = cli_int(idle, "count") - (long long)json_array_size(first);
+    const json_t *pool;
+    size_t i;
+
+    if (cli_int(idle, "count") == 0) {
+        return;
+    }
+    buf_init(&names, NAMES_BYTES);
+    json_array_foreach(first, i, pool)
+    {
+        bool empty = strcmp(cli_str(pool, "reason"), "no_servers") == 0;
+        buf_printf(
+            &names, "%s%s (%s)", i > 0 ? ", " : "", cli_str(pool, "pool"),
+            empty ? "it has none" : "all are taken out");
+    }
+    if (left > 0) {
+        buf_printf(&names, " and %lld more", left);
+    }
+    show_line("pools", "without a server for visitors: %s", buf_str(&names));
+}
+
 static void
 show_status(struct cli *c, const json_t *status)
 {
@@ -65,9 +117,12 @@ show_status(struct cli *c, const json_t *status)
             cli_int(haproxy, "max_connections"),
             show_count(c, cli_int(haproxy, "old_workers"), "old worker"));
     } else {
-        show_line(
-            "haproxy", "%s", strcmp(cli_str(haproxy, "up"), "no") == 0 ? "down" : "unknown");
+        show_silence(c, status);
     }
+    if (json_is_integer(json_object_get(status, "age_s"))) {
+        show_line("measured", "%s ago", show_span(c, cli_int(status, "age_s")));
+    }
+    show_idle(json_object_get(status, "idle_pools"));
     if (cli_int(draft, "count") > 0) {
         show_line(
             "draft", "%s not applied, %lld in conflict",
@@ -106,6 +161,9 @@ cmd_ready(struct cli *c, int argc, char **argv)
     (void)argv;
     if (status == 0 && !cli_printed_json(c, ready)) {
         puts("ready");
+    }
+    if (status == EXIT_NO && !c->json) {
+        cli_error("\"lockstep status\" says what is missing");
     }
     return status;
 }

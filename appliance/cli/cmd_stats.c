@@ -89,7 +89,7 @@ show_pools(struct cli *c, const json_t *pools)
         json_array_foreach(json_object_get(pool, "servers"), j, server)
         {
             table_cell(t, arena_printf(c->arena, "  %s", cli_str(server, "name")));
-            table_cell(t, cli_str(server, "state"));
+            table_cell(t, server_state(server));
             table_cell(t, cli_str(json_object_get(server, "check"), "status"));
             put_traffic(c, t, json_object_get(server, "traffic"));
         }

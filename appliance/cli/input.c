@@ -45,8 +45,8 @@ cli_read_json(const char *path, json_t **ret)
 
     buf_init(&text, INPUT_MAX_BYTES);
     err_t err = read_all(path, &text, &e);
-    if (err == ERR_OK) {
-        err = json_parse(buf_str(&text), text.len, &j, &e);
+    if (err == ERR_OK && json_parse(buf_str(&text), text.len, &j, &e) != ERR_OK) {
+        err = error_wrap(&e, "this is not JSON");
     }
     if (err == ERR_OK && json_is_object(j)) {
         *ret = j;

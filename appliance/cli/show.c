@@ -2,11 +2,15 @@
 /* Lines, problems and tasks as people read them. */
 #include "cli/show.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 
+#include "base/file.h"
 #include "base/json.h"
 
 #define TEXT_MAX_BYTES ((size_t)4 << 20)
@@ -129,6 +133,14 @@ show_problems(const json_t *problems)
     }
 }
 
+const char *
+server_state(const json_t *server)
+{
+    bool nameless = strcmp(cli_str(server, "taken_out_by"), "dns") == 0;
+
+    return nameless ? "no address (DNS)" : cli_str(server, "state");
+}
+
 void
 show_drafted(void)
 {
@@ -234,6 +246,7 @@ on_task(void *ctx, const char *topic, const char *data, size_t len)
         show_steps(task, &f->shown);
     }
     json_decref(f->last);
+    json_object_del(task, "event_at");
     f->last = task;
     return !ended(task);
 }
@@ -249,14 +262,41 @@ print_end(const struct cli *c, json_t *result, json_t *task)
     return strcmp(cli_str(task, "state"), "failed") == 0 ? EXIT_NO : 0;
 }
 
+/* Reads events until the task has ended, or somebody presses Ctrl-C: that ends this program
+ * and not what the node does. */
+static int
+read_task(struct follow *f)
+{
+    struct cli *c = f->cli;
+    sigset_t interrupt, before;
+
+    (void)sigemptyset(&interrupt);
+    (void)sigaddset(&interrupt, SIGINT);
+    (void)pthread_sigmask(SIG_BLOCK, &interrupt, &before);
+    int fd = signalfd(-1, &interrupt, SFD_CLOEXEC);
+    c->config.stop_fd = fd > 0 ? fd : 0;
+    int status = cli_events(c, "/api/v1/events?topics=task", on_task, f, false);
+    c->config.stop_fd = 0;
+    fd_cleanup(&fd);
+    if (status == 0 && !ended(f->last)) {
+        cli_error(
+            "the node goes on with it: \"lockstep tasks %lld\" shows how", (long long)f->id);
+    }
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL); /* the signal has its effect here */
+    return status;
+}
+
 int
 follow_task(struct cli *c, const json_t *task, json_t *result)
 {
     struct follow f = {.cli = c, .id = json_integer_value(json_object_get(task, "id"))};
-    int status = cli_events(c, "/api/v1/events?topics=task", on_task, &f, false);
+    int status = read_task(&f);
 
     if (status != 0) {
-        cli_error("\"lockstep tasks %lld\" shows how it went on", (long long)f.id);
+        cli_error(
+            "\"lockstep tasks %lld\" shows how it went on; if lockstepd was restarted, "
+            "\"lockstep status\" and \"lockstep history\" tell what was saved",
+            (long long)f.id);
     } else if (c->json) {
         status = print_end(c, result, f.last);
     } else {

@@ -45,6 +45,8 @@ void show_problems(const json_t *problems);
 void show_unified(const struct cli *c, const char *diff);
 /* Objects, lines of haproxy.cfg and problems. */
 void show_diff(struct cli *c, const json_t *diff);
+/* What HAProxy says of a server; a name without an address is no maintenance. */
+const char *server_state(const json_t *server);
 /* Where the change is now. */
 void show_drafted(void);
 /* Trials of checks. warn: those that not all servers pass go to standard error. True when all

@@ -115,13 +115,14 @@ confirm_refuse(struct engine *en, struct error *e)
         return error_set(
             e, ERR_CONFLICT,
             "revision %lld was not confirmed in time and could not go back, which is tried "
-            "again: apply when it is back, or keep it (POST /api/v1/config/confirm)",
+            "again: apply when it is back, or keep it (lockstep confirm, or POST "
+            "/api/v1/config/confirm)",
             (long long)w.commit.rev);
     }
     return error_set(
         e, ERR_CONFLICT,
-        "revision %lld waits for its confirmation for another %lld s: confirm it (POST "
-        "/api/v1/config/confirm), or let it go back, and apply then",
+        "revision %lld waits for its confirmation for another %lld s: confirm it (lockstep "
+        "confirm, or POST /api/v1/config/confirm), or let it go back, and apply then",
         (long long)w.commit.rev, (long long)left_s(en, &w));
 }
 

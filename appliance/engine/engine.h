@@ -116,6 +116,10 @@ struct engine_status {
     int64_t serving_at_ms;    /* Unix time; 0 = never */
     int64_t seen_at_ms;       /* of up, running */
     int64_t measured_mono_ms; /* of all three; monotonic */
+    int64_t looked_mono_ms;   /* when the first of them was asked for; 0 = never */
+    int64_t answered_mono_ms; /* up was last seen FACT_YES; 0 = never */
+    int64_t age_s;            /* since looked_mono_ms; -1 = never looked */
+    int64_t silent_s;         /* since answered_mono_ms while up is FACT_NO; -1 else */
     char reason[200];         /* why not started, last failure of reconcile, or "" */
     int64_t old_workers;
     struct engine_waiting waiting;

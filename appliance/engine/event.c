@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/lock.h"
+#include "engine/problems_json.h"
 
 #define EVENT_BYTES ((size_t)1 << 20)
 
@@ -75,6 +77,7 @@ events_publish(struct events *ev, const char *topic, json_t *json)
     char *former;
 
     buf_init(&text, EVENT_BYTES);
+    (void)json_object_set_new(json, "event_at", json_time(clock_wall_ms(&clock_system)));
     json_canonical(json, &text);
     if (text.failed) {
         /* Readers see that something changed and fetch it. */

@@ -17,7 +17,7 @@ struct events;
 /* Topics are static words: "task", "draft", "head", "status", "server". */
 struct events *events_new(void);
 void events_free(struct events *ev);
-/* Any thread. json is taken over. */
+/* Any thread. json, an object, is taken over and gets "event_at", when this was. */
 void events_publish(struct events *ev, const char *topic, json_t *json);
 int64_t events_last(struct events *ev); /* sequence number of the newest, 0 = none */
 

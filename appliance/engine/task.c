@@ -12,6 +12,9 @@
 
 #define STEPS_MAX  64
 #define TEXT_BYTES 4096
+/* Numbers go on from tenths of a second since 2026: more than were given before, and short. */
+#define NUMBERS_FROM_MS INT64_C(1767225600000)
+#define NUMBER_MS       100
 
 struct step {
     char *name;
@@ -49,6 +52,7 @@ struct tasks {
     pthread_mutex_t lock;
     const struct clock *clock;
     struct events *events;
+    int64_t start_id; /* lower ones were given before the start */
     int64_t last_id;
     struct task **items; /* oldest first */
     size_t count;
@@ -87,6 +91,10 @@ tasks_new(const struct clock *clock, struct events *events)
     lock_init(&t->lock);
     t->clock = clock;
     t->events = events;
+    if (clock_wall_ms(clock) > NUMBERS_FROM_MS) {
+        t->start_id = (clock_wall_ms(clock) - NUMBERS_FROM_MS) / NUMBER_MS;
+    }
+    t->last_id = t->start_id;
     return t;
 }
 
@@ -330,6 +338,20 @@ task_json(struct tasks *t, int64_t id)
     json = task != NULL ? to_json(t, task) : NULL;
     lock_give(&t->lock);
     return json;
+}
+
+const char *
+task_missing(struct tasks *t, int64_t id)
+{
+    int64_t last;
+
+    lock_take(&t->lock);
+    last = t->last_id;
+    lock_give(&t->lock);
+    if (id <= t->start_id) {
+        return " (the node was restarted since; see status and history)";
+    }
+    return id <= last ? " any more (see status and history)" : "";
 }
 
 json_t *

@@ -21,9 +21,9 @@ enum task_state { TASK_WAITING, TASK_RUNNING, TASK_OK, TASK_FAILED };
 struct tasks *tasks_new(const struct clock *clock, struct events *events);
 void tasks_free(struct tasks *t);
 
-/* kind, title: copied. Returns the id, counting from 1. All functions: any thread. Every
- * change is published as an event of topic "task". An id that is not known (0, or of a task
- * that is no longer kept) is ignored. */
+/* kind, title: copied. Returns the id, which no task had before, also before a restart. All
+ * functions: any thread. Every change is published as an event of topic "task". An id that is
+ * not known (0, or of a task that is no longer kept) is ignored. */
 int64_t task_begin(struct tasks *t, const char *kind, const char *title, const char *author);
 /* Starts a step; the step before is ended as ok. */
 void task_step(struct tasks *t, int64_t id, const char *name, const char *title);
@@ -40,6 +40,8 @@ void task_end(
 /* {"id", "kind", "title", "author", "state", "at", "ended", "code", "message", "steps":
  * [{"name", "title", "state", "ms", "text"}], "problems", "result"}. NULL: no such task. */
 json_t *task_json(struct tasks *t, int64_t id);
+/* What follows "there is no task ID" when task_json finds none. */
+const char *task_missing(struct tasks *t, int64_t id);
 json_t *tasks_json(struct tasks *t); /* newest first */
 
 /* Calls fn(ctx) once when the task has ended (at once when it has). False: no such task. */

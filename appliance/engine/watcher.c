@@ -76,6 +76,7 @@ look_at_worker(struct engine *en, struct engine_status *s, struct haproxy_info *
 {
     struct error error;
 
+    s->looked_mono_ms = clock_mono_ms(&clock_system);
     s->seen_at_ms = clock_wall_ms(en->config->clock);
     if (admin_info(en->admin_socket, en->config->tunables->socket_ms, info, &error) != ERR_OK) {
         s->up = FACT_NO;
@@ -85,6 +86,7 @@ look_at_worker(struct engine *en, struct engine_status *s, struct haproxy_info *
         return;
     }
     s->up = FACT_YES;
+    s->answered_mono_ms = s->looked_mono_ms;
     s->up_detail[0] = '\0';
     foreign_text_copy(s->haproxy_version, sizeof s->haproxy_version, info->version);
     s->haproxy_pid = info->pid;
@@ -139,12 +141,20 @@ same_facts(const struct engine_status *a, const struct engine_status *b)
            strcmp(a->reason, b->reason) == 0;
 }
 
+static int64_t
+seconds_since(int64_t mono_ms)
+{
+    return mono_ms == 0 ? -1 : (clock_mono_ms(&clock_system) - mono_ms) / 1000;
+}
+
 void
 engine_get_status(struct engine *en, struct engine_status *ret)
 {
     lock_take(&en->lock);
     *ret = en->status;
     lock_give(&en->lock);
+    ret->age_s = seconds_since(ret->looked_mono_ms);
+    ret->silent_s = ret->up == FACT_NO ? seconds_since(ret->answered_mono_ms) : -1;
     confirm_look(en, &ret->waiting);
 }
 

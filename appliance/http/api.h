@@ -42,6 +42,11 @@ void api_refuse(struct request *r, const char *pointer, const char *code, const 
 /* The pair in which objects of a kind are read: what is never drafted, at the head. */
 const struct snapshot_pair *api_pair(const struct view *v, enum kind kind);
 
+/* ---- api_idle.c ---- */
+
+/* {"count", "first": [{"pool", "reason"}]}: stored pools that nobody is sent to a server of. */
+json_t *api_idle_pools(const struct view *v);
+
 /* ---- api_stats.c ---- */
 
 /* A component ServerStats of the row of a server. */

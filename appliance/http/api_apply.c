@@ -242,18 +242,21 @@ http_task_list(struct request *r)
 void
 http_task_get(struct request *r)
 {
+    struct tasks *tasks = engine_tasks(r->http->config.engine);
     const char *text = request_segment(r, "{id}");
+    const char *why = "";
     json_t *task = NULL;
     int64_t id = 0;
 
     for (const char *p = text; *p >= '0' && *p <= '9' && id < INT64_MAX / 20; p++) {
         id = id * 10 + (*p - '0');
         if (p[1] == '\0') {
-            task = task_json(engine_tasks(r->http->config.engine), id);
+            task = task_json(tasks, id);
+            why = task_missing(tasks, id);
         }
     }
     if (task == NULL) {
-        reply_problem(r, 404, error_name(ERR_NOT_FOUND), "there is no task %s", text);
+        reply_problem(r, 404, error_name(ERR_NOT_FOUND), "there is no task %s%s", text, why);
         return;
     }
     reply_json(r, 200, task);

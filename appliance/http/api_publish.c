@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Publishing a URL, and taking it back. */
+#include <string.h>
+
 #include "base/json.h"
 #include "base/x509.h"
 #include "engine/edit.h"
@@ -269,22 +271,38 @@ http_publish_create(struct request *r)
     }
 }
 
+/* No name of a service has a colon. */
+static err_t
+find_service(struct request *r, struct publish *x, struct error *e)
+{
+    x->service = request_segment(r, "{service}");
+    return strstr(x->service, "://") == NULL
+               ? ERR_OK
+               : publish_find(x->service, x->base, r->arena, &x->service, e);
+}
+
 /* On the engine's thread: nothing comes between the plan and the edit. */
 void
 http_publish_delete(struct request *r)
 {
     const struct view *v = request_fresh_view(r);
-    struct publish x = {.service = request_segment(r, "{service}"), .base = &v->draft};
+    struct publish x = {.base = &v->draft};
     struct problems *p = request_problems(r);
     struct error e = {.code = ERR_OK};
     err_t code;
 
+    if (!request_flag(r, "plan", &x.plan)) {
+        return;
+    }
     change_set_init(&x.set);
-    code = publish_remove_plan(x.service, x.base, r->arena, &x.set, &e);
+    code = find_service(r, &x, &e);
+    if (code == ERR_OK) {
+        code = publish_remove_plan(x.service, x.base, r->arena, &x.set, &e);
+    }
     if (code == ERR_OK) {
         code = edit_try(r->http->config.engine, &x.set, &x.shared, &x.local, p, &e);
     }
-    if (code == ERR_OK) {
+    if (code == ERR_OK && !x.plan) {
         code = edit_draft(r->http->config.engine, &x.set, &r->actor, p, &e);
     }
     if (code == ERR_OK) {

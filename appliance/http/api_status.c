@@ -55,7 +55,7 @@ http_ready_get(struct request *r)
 
     engine_get_status(r->http->config.engine, &s);
     yes = s.started && is_healthy(r, &s);
-    reply_word(r, yes, yes ? "ready\n" : "starting\n");
+    reply_word(r, yes, yes ? "ready\n" : s.started ? "down\n" : "starting\n");
 }
 
 /* Old counts are none. */
@@ -82,16 +82,23 @@ draft_json(const struct view *v)
     return json_pack("{s:I, s:I}", "count", (json_int_t)v->entry_count, "conflicts", conflicts);
 }
 
+static json_t *
+seconds_or_null(int64_t s)
+{
+    return s >= 0 ? json_integer(s) : json_null();
+}
+
 static void
 make_status(struct request *r, const struct engine_status *s)
 {
     const struct view *v = request_view(r);
     json_t *rest = json_pack(
-        "{s:s, s:s, s:i, s:o, s:I, s:o, s:o, s:o}", "node", api_node_name(v), "release",
-        LOCKSTEP_VERSION, "schema_version", SCHEMA_VERSION, "head", commit_to_json(&v->head),
-        "local_rev", (json_int_t)v->local_rev, "draft", draft_json(v), "servers",
-        servers_json(&s->servers, clock_wall_ms(&clock_system)), "confirm",
-        engine_waiting_json(&s->waiting));
+        "{s:s, s:s, s:i, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "node", api_node_name(v),
+        "release", LOCKSTEP_VERSION, "schema_version", SCHEMA_VERSION, "head",
+        commit_to_json(&v->head), "local_rev", (json_int_t)v->local_rev, "draft", draft_json(v),
+        "servers", servers_json(&s->servers, clock_wall_ms(&clock_system)), "confirm",
+        engine_waiting_json(&s->waiting), "age_s", seconds_or_null(s->age_s), "silent_s",
+        seconds_or_null(s->silent_s), "idle_pools", api_idle_pools(v));
     json_t *all = facts_json(s);
 
     (void)json_object_update(all, rest);
@@ -106,9 +113,10 @@ same_numbers(const struct engine_status *a, const struct engine_status *b)
            a->haproxy_pid == b->haproxy_pid && a->uptime_s == b->uptime_s &&
            a->connections == b->connections && a->max_connections == b->max_connections &&
            a->running_known == b->running_known && a->running_rev == b->running_rev &&
-           a->running_local_rev == b->running_local_rev &&
-           a->serving_at_ms == b->serving_at_ms && a->seen_at_ms == b->seen_at_ms &&
-           a->old_workers == b->old_workers && a->servers.seen_at_ms == b->servers.seen_at_ms;
+           a->running_local_rev == b->running_local_rev && a->age_s == b->age_s &&
+           a->silent_s == b->silent_s && a->serving_at_ms == b->serving_at_ms &&
+           a->seen_at_ms == b->seen_at_ms && a->old_workers == b->old_workers &&
+           a->servers.seen_at_ms == b->servers.seen_at_ms;
 }
 
 static bool

@@ -30,7 +30,8 @@ struct publish_input {
  *   "tcp://:5432" (or "urls": [...], same scheme, port and path),
  *  "to": ["10.0.0.5:8080", "[2001:db8::1]:80", "web1=10.0.0.5:80", "http://10.0.0.5:80"],
  *  "check": "tcp" | "http:/healthz" | "http:8081/healthz" (port 8081) (optional, default
- *   tcp), "name": service name (optional, default made from the first host or the port)}
+ *   that of the service's pool, of a new one tcp), "name": service name (optional, default made
+ * from the first host or the port)}
  *
  * Publishing again under the same name (or, without a name, the same first URL) replaces
  * what the service owns: targets are a set, so servers that are no target any more go; a
@@ -49,6 +50,12 @@ struct publish_input {
 void publish_plan(
     const json_t *request, const struct publish_input *in, struct arena *arena,
     struct change_set *set, const char **ret_service, struct problems *p);
+
+/* *ret (in arena): name of the service whose URL this is, as publishing it again finds it.
+ * ERR_INVALID: no such URL can be; ERR_NOT_FOUND. */
+MUST_USE err_t publish_find(
+    const char *url, const struct snapshot_pair *now, struct arena *arena, const char **ret,
+    struct error *e);
 
 /* Operations that remove a service and what only it owns; of its listeners those that were
  * made for one port ("tcp-<port>", "http-<port>", "https-<port>") and carry no other

@@ -127,3 +127,25 @@ plan_service_name(const struct plan *pl)
     }
     return name;
 }
+
+err_t
+publish_find(
+    const char *url, const struct snapshot_pair *now, struct arena *arena, const char **ret,
+    struct error *e)
+{
+    struct plan pl = {.shared = now->shared, .arena = arena};
+    json_auto_t *text = json_string(url);
+    struct problems problems;
+    const struct object *found;
+
+    problems_init(&problems, arena);
+    if (!publish_parse_url(text, arena, &pl.r, &problems)) {
+        return error_set(e, ERR_INVALID, "%s", problems.items[0].message);
+    }
+    found = find_by_url(&pl);
+    if (found == NULL) {
+        return error_set(e, ERR_NOT_FOUND, "no service is published at %s", url);
+    }
+    *ret = arena_strdup(arena, found->name.s);
+    return ERR_OK;
+}

@@ -190,7 +190,7 @@ parse_urls(struct parser *ps, const json_t *request, struct publish_request *r)
 {
     const json_t *url = json_object_get(request, "url");
     const json_t *urls = json_object_get(request, "urls");
-    ps->pointer = "/url";
+    parser_at(ps, "/url", url);
     r->url_pointer = "/url";
     if (url != NULL && urls != NULL) {
         parser_fail(ps, "url_and_urls", "Give either \"url\" or \"urls\", not both.");
@@ -207,7 +207,7 @@ parse_urls(struct parser *ps, const json_t *request, struct publish_request *r)
         (void)add_url(ps, r, url, true);
         return;
     }
-    ps->pointer = "/urls";
+    parser_at(ps, "/urls", NULL);
     if (!json_is_array(urls) || json_array_size(urls) == 0) {
         parser_fail(ps, "type", "\"urls\" must be a list of at least one URL.");
         return;
@@ -218,7 +218,7 @@ parse_urls(struct parser *ps, const json_t *request, struct publish_request *r)
     }
     r->url_pointer = "/urls/0";
     for (size_t i = 0; i < json_array_size(urls); i++) {
-        ps->pointer = arena_printf(ps->arena, "/urls/%zu", i);
+        parser_at(ps, arena_printf(ps->arena, "/urls/%zu", i), json_array_get(urls, i));
         if (!add_url(ps, r, json_array_get(urls, i), i == 0) && i == 0) {
             return; /* nothing to compare the others with */
         }
@@ -229,10 +229,11 @@ static void
 parse_check(struct parser *ps, const json_t *request, struct publish_request *r)
 {
     const json_t *check = json_object_get(request, "check");
-    ps->pointer = "/check";
+    parser_at(ps, "/check", check);
     if (check == NULL || json_is_null(check)) {
         return;
     }
+    r->check_given = true;
     const char *s = parser_text(ps, check);
     if (s == NULL || strcmp(s, "tcp") == 0) {
         return;
@@ -260,7 +261,7 @@ static void
 parse_name(struct parser *ps, const json_t *request, struct publish_request *r)
 {
     const json_t *name = json_object_get(request, "name");
-    ps->pointer = "/name";
+    parser_at(ps, "/name", name);
     if (name == NULL || json_is_null(name)) {
         return;
     }
@@ -319,6 +320,17 @@ check_keys(struct parser *ps, const json_t *request)
             "A publish request has url or urls, to, check and name, but not:",
             shown ? key : "a name this long");
     }
+}
+
+bool
+publish_parse_url(
+    const json_t *v, struct arena *arena, struct publish_request *ret, struct problems *p)
+{
+    struct parser ps = {.arena = arena, .p = p, .pointer = ""};
+
+    *ret = (struct publish_request){.path = "/"};
+    ret->hosts = arena_alloc(arena, 2 * sizeof(ret->hosts[0]));
+    return add_url(&ps, ret, v, true);
 }
 
 bool

@@ -28,6 +28,7 @@ struct publish_request {
     const char *path;
     struct publish_target *targets;
     size_t target_count;
+    bool check_given; /* else a pool that is there keeps its own */
     bool check_http;
     int check_port; /* 0: the server's own */
     const char *check_path;
@@ -38,5 +39,9 @@ struct publish_request {
 bool publish_parse(
     const json_t *request, struct arena *arena, struct publish_request *ret,
     struct problems *p);
+
+/* Only the URL, a text; the arena and v own what *ret points at. */
+bool publish_parse_url(
+    const json_t *v, struct arena *arena, struct publish_request *ret, struct problems *p);
 
 #endif

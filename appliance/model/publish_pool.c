@@ -199,6 +199,22 @@ read_members(struct targets *t, const json_t *members)
     }
 }
 
+/* Without a word about the check the present one stays, also where it is not the service's own
+ * or none; a new pool gets one. */
+static void
+plan_check(struct plan *pl, json_t *pool)
+{
+    bool has_own = owned_find(&pl->owned, K_MONITOR, pl->name) != NULL;
+
+    if (!pl->r.check_given && pl->owned.pool != NULL) {
+        return;
+    }
+    if (pl->r.check_given || !has_own) {
+        put_monitor(pl);
+    }
+    json_object_set_new(pool, "monitor", json_string(pl->name));
+}
+
 void
 plan_pool(struct plan *pl)
 {
@@ -209,12 +225,10 @@ plan_pool(struct plan *pl)
     place_labelled(&t);
     place_members(&t);
     place_rest(&t);
-    put_monitor(pl);
     const char *mode = pl->r.scheme == PUBLISH_TCP ? "tcp" : "http";
-    plan_put(
-        pl, K_POOL, pl->name,
-        json_pack(
-            "{s:s, s:s, s:o}", "mode", mode, "monitor", pl->name, "members", new_members(&t)));
+    json_t *wanted = json_pack("{s:s, s:o}", "mode", mode, "members", new_members(&t));
+    plan_check(pl, wanted);
+    plan_put(pl, K_POOL, pl->name, wanted);
     delete_orphans(pl);
     free(t.members);
     free(t.places);

@@ -36,8 +36,9 @@ strip_scheme(const struct parser *ps, const char *s, enum publish_scheme publish
     if (strncasecmp(s, "https://", 8) == 0) {
         parser_fail(
             ps, "target_https",
-            "TLS to servers is not available: give an address where the server answers without "
-            "it.");
+            "Give the server as host:port, and then turn TLS on in the service's pool: lockstep "
+            "set pool NAME tls=true verifyhost=NAME-IN-THE-CERTIFICATE (with ca where its "
+            "authority is not one that this machine trusts, or with tls_verify=none).");
         return NULL;
     }
     if (strncasecmp(s, "http://", 7) != 0) {
@@ -155,7 +156,7 @@ parse_targets(struct parser *ps, const json_t *request, struct publish_request *
 {
     const json_t *to = json_object_get(request, "to");
     size_t most = schema_kind(K_POOL)->fields[F_POOL_MEMBERS].max_items;
-    ps->pointer = "/to";
+    parser_at(ps, "/to", NULL);
     if (to == NULL) {
         parser_fail(ps, "required", "Say where the servers are, for example 10.0.0.5:8080.");
     } else if (!json_is_array(to)) {
@@ -169,7 +170,7 @@ parse_targets(struct parser *ps, const json_t *request, struct publish_request *
     }
     for (size_t i = 0; r->targets != NULL && i < json_array_size(to); i++) {
         struct publish_target t = {0};
-        ps->pointer = arena_printf(ps->arena, "/to/%zu", i);
+        parser_at(ps, arena_printf(ps->arena, "/to/%zu", i), json_array_get(to, i));
         if (parse_target(ps, json_array_get(to, i), r->scheme, &t) &&
             is_new_target(ps, r, &t)) {
             r->targets[r->target_count++] = t;

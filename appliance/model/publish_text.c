@@ -7,24 +7,49 @@
 #include "base/buf.h"
 #include "model/value.h"
 
-#define TEXT_MAX 2048
-#define PORT_MAX 65535
+#define TEXT_MAX   2048
+#define PORT_MAX   65535
+#define QUOTED_MAX 64 /* of a text, in bytes */
+
+void
+parser_at(struct parser *ps, const char *pointer, const json_t *v)
+{
+    const char *text = json_string_value(v);
+
+    ps->pointer = pointer;
+    /* A password stands before "@", a key may stand in a query. */
+    ps->text = text != NULL && text[0] != '\0' && strpbrk(text, "@?#") == NULL ? text : NULL;
+}
+
+/* message with the text that it is about, detail and end behind it. */
+static bool
+fail(
+    const struct parser *ps, const char *code, const char *message, const char *detail,
+    const char *end)
+{
+    const struct problem where = {.pointer = ps->pointer};
+    const char *text = ps->text != NULL ? ps->text : "";
+    int len = problems_cut(text, QUOTED_MAX);
+    const char *quote = len > 0 ? "\"" : "";
+    const char *cut = text[len] != '\0' ? "..." : "";
+
+    problems_add(
+        ps->p, SEVERITY_ERROR, code, &where, "%s%.*s%s%s%s%s%s%s", quote, len, text, cut, quote,
+        len > 0 ? ": " : "", message, detail, end);
+    return false;
+}
 
 bool
 parser_fail(const struct parser *ps, const char *code, const char *message)
 {
-    const struct problem where = {.pointer = ps->pointer};
-    problems_add(ps->p, SEVERITY_ERROR, code, &where, "%s", message);
-    return false;
+    return fail(ps, code, message, "", "");
 }
 
 bool
 parser_fail_with(
     const struct parser *ps, const char *code, const char *message, const char *detail)
 {
-    const struct problem where = {.pointer = ps->pointer};
-    problems_add(ps->p, SEVERITY_ERROR, code, &where, "%s %s.", message, detail);
-    return false;
+    return fail(ps, code, arena_printf(ps->arena, "%s ", message), detail, ".");
 }
 
 const char *

@@ -9,8 +9,11 @@ struct parser {
     struct arena *arena;
     struct problems *p;
     const char *pointer; /* of what is being read */
+    const char *text;    /* that itself, to be quoted; NULL: no text, or it may hold a secret */
 };
 
+/* What is read from now on, and where it stands (a text that outlives the parser). */
+void parser_at(struct parser *ps, const char *pointer, const json_t *v);
 /* Add a problem; return false. detail is appended to the message. */
 bool parser_fail(const struct parser *ps, const char *code, const char *message);
 bool parser_fail_with(

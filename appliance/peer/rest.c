@@ -11,6 +11,7 @@
 #include "base/arena.h"
 
 #define REST_MAGIC      0x52455354u
+#define POLL_MS         60000 /* libcurl wakes up by itself when it has to */
 #define EVENT_MAX_BYTES ((size_t)4 << 20)
 #define TOPIC_BYTES     32
 
@@ -328,6 +329,31 @@ rest_call(
     return ERR_OK;
 }
 
+/* As curl_easy_perform, but sets *stopped when fd can be read before the end. */
+static CURLcode
+perform_until(CURL *curl, int fd, bool *stopped)
+{
+    struct curl_waitfd stop = {.fd = fd, .events = CURL_WAIT_POLLIN};
+    CURLM *multi = curl_multi_init();
+    CURLcode code = CURLE_OK;
+    int running = 1, unused;
+
+    ASSERT(multi != NULL && curl_multi_add_handle(multi, curl) == CURLM_OK);
+    while (curl_multi_perform(multi, &running) == CURLM_OK && running > 0 && !*stopped) {
+        if (curl_multi_poll(multi, &stop, fd > 0 ? 1 : 0, POLL_MS, NULL) != CURLM_OK) {
+            break;
+        }
+        *stopped = stop.revents != 0;
+    }
+    const CURLMsg *message = curl_multi_info_read(multi, &unused);
+    if (message != NULL) {
+        code = message->data.result;
+    }
+    (void)curl_multi_remove_handle(multi, curl);
+    (void)curl_multi_cleanup(multi);
+    return code;
+}
+
 err_t
 rest_events(
     struct rest *r, const char *path, rest_event_fn fn, void *ctx, struct rest_answer *ret,
@@ -348,11 +374,12 @@ rest_events(
     prepare(r, &q, buf_str(&url), headers, ret);
     curl_easy_setopt(r->curl, CURLOPT_WRITEFUNCTION, on_event_bytes);
     curl_easy_setopt(r->curl, CURLOPT_WRITEDATA, &reader);
-    CURLcode code = curl_easy_perform(r->curl);
+    bool stopped = false;
+    CURLcode code = perform_until(r->curl, r->config->stop_fd, &stopped);
     curl_slist_free_all(headers);
     buf_fini(&reader.text);
     curl_easy_getinfo(r->curl, CURLINFO_RESPONSE_CODE, &ret->status);
-    if (reader.done || (code == CURLE_OK && ret->status >= 400)) {
+    if (reader.done || stopped || (code == CURLE_OK && ret->status >= 400)) {
         return ERR_OK;
     }
     if (code == CURLE_OK) {

@@ -17,6 +17,7 @@ struct rest_config {
     const char *pin;    /* "sha256//...": the server's public key; NULL: the certificate
                            must verify against the machine's authorities */
     int64_t timeout_ms; /* of a whole call, name resolution included */
+    int stop_fd;        /* rest_events ends when it is readable; 0: none */
 };
 
 struct rest;
@@ -54,9 +55,9 @@ MUST_USE err_t rest_call(
     struct rest *r, const struct rest_request *q, struct rest_answer *ret, struct error *e);
 
 /* Reads a stream of server-sent events from its oldest kept event on, until fn returns false
- * (ERR_OK), the server ends it or the timeout passes. ERR_OK also for an answer of status 400
- * or more: *ret has it. fn gets the topic of one event, its data (JSON) and the length of
- * that. */
+ * or stop_fd is readable (ERR_OK), the server ends it or the timeout passes. ERR_OK also for an
+ * answer of status 400 or more: *ret has it. fn gets the topic of one event, its data (JSON)
+ * and the length of that. */
 typedef bool (*rest_event_fn)(void *ctx, const char *topic, const char *data, size_t len);
 MUST_USE err_t rest_events(
     struct rest *r, const char *path, rest_event_fn fn, void *ctx, struct rest_answer *ret,

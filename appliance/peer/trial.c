@@ -2,9 +2,13 @@
 #include "peer/trial.h"
 
 #include <arpa/inet.h>
+#include <arpa/nameser.h>
 #include <ctype.h>
 #include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <pthread.h>
+#include <resolv.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,20 +92,58 @@ lookup_begin(struct trials *all, struct running *r)
     return r->lookup != NULL;
 }
 
+/* Its name is being looked up, still. */
+static bool
+is_looked_up(const struct running *r)
+{
+    curl_off_t took_us = 0;
+
+    (void)curl_easy_getinfo(r->curl, CURLINFO_NAMELOOKUP_TIME_T, &took_us);
+    return r->lookup != NULL && took_us == 0 && !r->failed_lookup;
+}
+
 static void
 lookup_end(struct trials *all, struct running *r)
 {
-    curl_off_t took_us = 0;
-    bool goes_on;
-
     if (r->lookup == NULL) {
         return;
     }
-    (void)curl_easy_getinfo(r->curl, CURLINFO_NAMELOOKUP_TIME_T, &took_us);
-    goes_on = took_us == 0 && !r->failed_lookup;
+    bool goes_on = is_looked_up(r);
     lock_take(&all->lock);
     *r->lookup = goes_on ? clock_mono_ms(&clock_system) + LOOKUP_LEFT_MS : 0;
     lock_give(&all->lock);
+}
+
+/* False: DNS gives no answer, or it has an address by now. */
+static bool
+is_not_in_dns(const char *name)
+{
+    unsigned char answer[NS_PACKETSZ];
+    struct __res_state dns;
+
+    memset(&dns, 0, sizeof dns);
+    if (res_ninit(&dns) != 0) {
+        return false;
+    }
+    dns.retrans = 1; /* second */
+    dns.retry = 1;
+    int bytes = res_nquery(&dns, name, ns_c_in, ns_t_a, answer, sizeof answer);
+    int why = dns.res_h_errno;
+    res_nclose(&dns);
+    return bytes < 0 && (why == HOST_NOT_FOUND || why == NO_DATA);
+}
+
+/* libcurl does not say why a lookup failed. *silent: DNS gave no answer about another name,
+ * which is not waited for again. */
+static void
+tell_lookup(struct trial *t, bool *silent)
+{
+    bool absent = !*silent && is_not_in_dns(t->address);
+
+    *silent = !absent;
+    (void)snprintf(
+        t->why, sizeof t->why, "%s",
+        absent ? "its name is not in DNS" : "DNS does not answer about its name");
 }
 
 /* ---- what is asked ---- */
@@ -277,9 +319,14 @@ prepare(struct running *r, int64_t max_ms)
 
 /* What is left of the time has odd milliseconds: two digits are enough. */
 static void
-tell_time(struct trial *t, int64_t limit_ms)
+tell_time(const struct running *r)
 {
-    (void)snprintf(t->why, sizeof t->why, "no answer within %.2g s", (double)limit_ms / 1000);
+    struct trial *t = r->trial;
+
+    (void)snprintf(
+        t->why, sizeof t->why, "%s within %.2g s",
+        is_looked_up(r) ? "DNS does not answer about its name" : "no answer",
+        (double)r->limit_ms / 1000);
 }
 
 static void
@@ -302,7 +349,6 @@ tell(struct running *r, CURLcode code)
         CURLcode code;
         const char *why;
     } known[] = {
-        {CURLE_COULDNT_RESOLVE_HOST, "its name is not in DNS"},
         {CURLE_PEER_FAILED_VERIFICATION, "its certificate does not verify"},
         {CURLE_SSL_CACERT_BADFILE, "the trusted authorities cannot be used"},
         {CURLE_SSL_CERTPROBLEM, "the client certificate cannot be used"},
@@ -317,7 +363,7 @@ tell(struct running *r, CURLcode code)
     const char *why = curl_easy_strerror(code);
 
     if (code == CURLE_OPERATION_TIMEDOUT) {
-        tell_time(t, r->limit_ms);
+        tell_time(r);
         return;
     }
     if (code == CURLE_COULDNT_CONNECT) {
@@ -403,13 +449,15 @@ begin(struct trials *all, struct running *r, struct trial *t, int64_t max_ms)
 }
 
 static void
-finish(struct trials *all, struct running *r, CURLM *multi)
+finish(struct trials *all, struct running *r, CURLM *multi, bool *dns_silent)
 {
     if (r->curl == NULL) {
         return;
     }
     if (!r->ended) {
-        tell_time(r->trial, r->limit_ms);
+        tell_time(r);
+    } else if (r->failed_lookup) {
+        tell_lookup(r->trial, dns_silent);
     }
     lookup_end(all, r);
     (void)curl_multi_remove_handle(multi, r->curl);
@@ -423,6 +471,7 @@ trials_run(struct trials *all, struct trial *trials, size_t count, int64_t max_m
 {
     struct running *list = xcalloc(count + 1, sizeof *list);
     CURLM *multi = curl_multi_init();
+    bool dns_silent = false;
 
     ASSERT(multi != NULL);
     for (size_t i = 0; i < count; i++) {
@@ -432,7 +481,7 @@ trials_run(struct trials *all, struct trial *trials, size_t count, int64_t max_m
     }
     run(multi, max_ms);
     for (size_t i = 0; i < count; i++) {
-        finish(all, &list[i], multi);
+        finish(all, &list[i], multi, &dns_silent);
     }
     (void)curl_multi_cleanup(multi);
     free(list);

@@ -4,7 +4,8 @@ import re
 
 from lib import check
 
-TYPES = ("text", "number", "file", "folder", "kind", "object", "field", "choice", "flag")
+TYPES = ("text", "number", "file", "folder", "kind", "object", "field", "choice", "revision",
+         "flag")
 KEYS = {"globals", "exit", "verbs", "without_verb"}
 VERB = {"name": str, "group": str, "help": str, "calls": list}
 VERB_OPTIONAL = {"details": str, "arguments": list, "options": list, "examples": list}

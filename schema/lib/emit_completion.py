@@ -50,6 +50,11 @@ _lockstep_fill() { # the type; then the word; then the kind that was given befor
         ;;
     file) mapfile -t COMPREPLY < <(compgen -f -- "$2"); compopt -o filenames ;;
     folder) mapfile -t COMPREPLY < <(compgen -d -- "$2"); compopt -o filenames ;;
+    revision)
+        while read -r name _; do
+            [[ ${name%%@*} == "$2"* ]] && COMPREPLY+=("${name%%@*}")
+        done < <("${_lockstep_call[@]}" --timeout 1 history 2>/dev/null | tail -n +2)
+        ;;
     choice:*) mapfile -t COMPREPLY < <(compgen -W "${1#choice:}" -- "$2") ;;
     *) ;;
     esac
@@ -129,6 +134,14 @@ def value_arms(source):
                 yield "\"%s %s\"" % (verb["name"], option["name"]), "echo " + option["type"]
 
 
+def argument_arms(verbs):
+    yield "help", "echo 'choice:@VERBS@'"
+    for verb in verbs:
+        if verb.get("arguments"):
+            yield verb["name"], "printf '%s\\n' " + " ".join(
+                "'%s'" % type_of(a) for a in verb["arguments"])
+
+
 def script(source):
     verbs = source.commands["verbs"]
     parts = {
@@ -136,8 +149,7 @@ def script(source):
                         if "options" in v),
         "GLOBALS": " ".join(names_of(source.commands["globals"])),
         "VALUES": arms(value_arms(source)),
-        "ARGUMENTS": arms((v["name"], "printf '%s\\n' " + " ".join(
-            "'%s'" % type_of(a) for a in v["arguments"])) for v in verbs if v.get("arguments")),
+        "ARGUMENTS": arms(argument_arms(verbs)),
         "FIELDS": arms((k["kind"], echo([f["name"] for f in k["fields"]])) for k in source.kinds),
         "KINDS": " ".join(k["kind"] for k in source.kinds),
         "VERBS": " ".join([v["name"] for v in verbs] + ["help"]),

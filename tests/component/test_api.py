@@ -269,12 +269,14 @@ class Walk(Case):
                 os.kill(pid, node.signal.SIGSTOP)
             node.wait_for(lambda: anybody.call("GET", "/api/v1/health").body == b"down\n", "down")
             ready = anybody.call("GET", "/api/v1/ready")
-            self.assertEqual((ready.status, ready.body), (503, b"starting\n"))
+            self.assertEqual((ready.status, ready.body), (503, b"down\n"))
             self.assertTrue(ready.headers["Lockstep-Node"])
+            node.wait_for(lambda: (self.api.get("/api/v1/status")["silent_s"] or 0) >= 1, "silence")
         finally:
             for pid in pids:
                 os.kill(pid, node.signal.SIGCONT)
         node.wait_for(lambda: anybody.call("GET", "/api/v1/health").status == 200, "up")
+        self.assertIsNone(self.api.get("/api/v1/status")["silent_s"])
         self.node.wait_ready()
 
     def test_b_publish(self):

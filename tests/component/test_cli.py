@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """The command line against a real node, from setup to restore and verify."""
+import contextlib
 import http.server
 import json
 import os
+import signal
 import subprocess
 import threading
 import unittest
@@ -34,9 +36,12 @@ class Cli(unittest.TestCase):
     def run_json(self, *arguments):
         return json.loads(self.run_cli("--json", *arguments))
 
-    def on_terminal(self, width, *arguments):
+    def ask(self, answer, *arguments, width=80):
         program = os.path.join(node.BUILD, "lockstep")
-        return on_terminal([program, "--config", self.config, *arguments], width)[1]
+        return on_terminal([program, "--config", self.config, *arguments], width, answer)
+
+    def on_terminal(self, width, *arguments):
+        return self.ask(b"", *arguments, width=width)[1]
 
     def test_1_setup_prints_a_password_and_keeps_a_key(self):
         password = self.run_cli("setup", "--state-dir", self.node.state, "--url",
@@ -57,12 +62,14 @@ class Cli(unittest.TestCase):
         self.assertIn("+backend app.test", diff)
         self.assertIn("can be applied", self.run_cli("check"))
         out = self.run_cli("apply", "--note", "first")
+        self.assertIn("  + service app.test\n", out)
         self.assertIn("See that it answers", out)
         self.node.wait_ready()
         status = self.run_cli("status")
         self.assertRegex(status, r"(?m)^stored +revision 3@[0-9a-f]{8}")
         self.assertRegex(status, r"(?m)^running +revision 3, as stored$")
         self.assertRegex(status, r"(?m)^serving +yes")
+        self.assertRegex(status, r"(?m)^measured +\d s ago$")
         self.assertIn("draft is empty", self.run_cli("diff"))
         self.assertEqual(self.run_cli("ready"), "ready\n")
         self.assertEqual(self.run_json("ready"), {"ready": True})
@@ -71,7 +78,8 @@ class Cli(unittest.TestCase):
     def test_3_objects(self):
         self.run_cli("create", "server", "extra", "address=192.0.2.5", "port=81")
         self.assertEqual(self.run_json("get", "server", "extra")["port"], 81)
-        self.run_cli("set", "server", "extra", "port=82")
+        self.assertIn("  ~ server extra\n      port: 81 -> 82\n",
+                      self.run_cli("set", "server", "extra", "port=82"))
         self.run_cli("set", "server", "extra", "--file", "-", text='{"maxqueue": 7}')
         shown = self.run_cli("get", "server", "extra")
         self.assertRegex(shown, r"(?m)^port +82$")
@@ -89,7 +97,16 @@ class Cli(unittest.TestCase):
         self.run_cli("set", "haproxy", "maxconn=3456")
         self.run_cli("delete", "server", "extra")
         self.run_cli("publish", "http://gone.test", "--to", self.backend.target)
-        self.assertIn("- service gone.test", self.run_cli("unpublish", "gone.test"))
+        self.assertIn("- service gone.test", self.run_cli("unpublish", "gone.test", "--plan"))
+        self.assertIn("at https://gone.test",
+                      self.run_cli("unpublish", "https://gone.test", status=1))
+        status, out, _ = self.ask(b"n\n", "unpublish", "http://gone.test")
+        self.assertEqual((status, "- server gone.test.s1" in out), (1, True), out)
+        self.assertIn("- service gone.test", self.run_cli("unpublish", "HTTP://gone.test/"))
+        self.run_cli("publish", "http://gone.test", "--to", self.backend.target)
+        status, out, asked = self.ask(b"y\n", "unpublish", "gone.test")
+        self.assertEqual((status, asked), (0, True), out)
+        self.assertEqual(self.run_cli("list", "services", "--names"), "app.test\n")
         self.run_cli("apply")
         self.assertIn("maxconn 3456", self.run_cli("config"))
         self.assertIn("maxconn 3456", self.run_json("config")["haproxy_cfg"])
@@ -166,7 +183,8 @@ class Cli(unittest.TestCase):
             self.assertIn("nothing was imported", error)
             document = json.loads(kept)
         self.assertIn("draft is empty", self.run_cli("diff"))
-        self.assertIn("line 1", self.run_cli("import", "-", text='{"a"', status=2))
+        self.assertIn("-: this is not JSON: line 1", self.run_cli(
+            "import", "-", text="global\n", status=2))
 
     def test_4_history_show_restore(self):
         history = self.run_cli("history")
@@ -184,13 +202,15 @@ class Cli(unittest.TestCase):
         result = self.run_json("restore", "3", "--apply")
         self.assertEqual(result["objects"][0]["fields"][0]["after"], 4000)
         self.assertEqual(result["task"]["state"], "ok")
-        self.assertIn("Nothing to change", self.run_cli("restore", "3"))
+        self.assertIn("States of servers stay", self.run_cli("restore", "3"))
         self.assertIn("maxconn 4000", self.run_cli("config"))
         self.assertIn("hashes", self.run_cli("verify"))
         self.assertIn("ok", self.run_cli("tasks"))
         events = self.run_cli("events", "--timeout", "1").splitlines()
-        self.assertIn("task    2 Apply the draft: ok, revision 3 serves", events)
-        self.assertIn("head    revision 3", events)
+        self.assertRegex("\n".join(events),
+                         r"(?m)^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d  task    \d{9,} "
+                         "Apply the draft: ok, revision 3 serves$")
+        self.assertIn("head    revision 3", [line[21:] for line in events])
         events = self.run_cli("events", "--timeout", "1", "--json", "--topics", "head")
         self.assertEqual({json.loads(line)["topic"] for line in events.splitlines()},
                          {"hello", "head"})
@@ -203,6 +223,7 @@ class Cli(unittest.TestCase):
                          r'(?m)^confirm +"lockstep confirm" keeps .* goes back at 20')
         self.assertEqual(self.run_cli("draft").splitlines()[1].split()[:3], ["+", "server", "two"])
         self.assertRegex(self.run_cli("status"), r"(?m)^confirm +.* goes back at 20")
+        self.assertIn("confirm it (lockstep confirm", self.run_cli("apply", status=1))
         self.assertIn("stays", self.run_cli("confirm"))
         self.assertNotIn("goes back", self.run_cli("status"))
         self.assertEqual(
@@ -214,8 +235,8 @@ class Cli(unittest.TestCase):
                 'draft nor applied.'])
         self.run_cli("discard", "--all")
         events = self.run_cli("events", "--timeout", "1")
-        self.assertRegex(events, r"(?m)^status +revision \d+ waits for \"lockstep confirm\" until 20")
-        self.assertNotRegex(events, r"(?m)^task .*: running$")
+        self.assertRegex(events, r"(?m)^.{21}status +revision \d+ waits for \"lockstep confirm\" until 20")
+        self.assertNotRegex(events, r"(?m)^.{21}task .*: running$")
         self.assertIn("draft   1 change\n", events)
 
     def test_5_refused_events_say_why(self):
@@ -228,8 +249,15 @@ class Cli(unittest.TestCase):
             "set": True, "state": "drain", "weight": 50, "note": "disk"})
         self.assertIn("/weight", self.run_cli("server", "app.test.s1", "weight", "500", status=1))
         self.assertRegex(self.run_cli("stats", "app.test"), r"(?m)^  app.test.s1 +drain ")
+        self.run_cli("create", "pool", "empty")
+        self.run_cli("apply", "--only", "pool/empty")
+        self.assertRegex(self.run_cli("status"), r"(?m)^pools +without a server for visitors: "
+                         r"app.test \(all are taken out\), empty \(it has none\)$")
+        self.run_cli("delete", "pool", "empty")
+        self.run_cli("apply", "--only", "pool/empty")
         self.assertRegex(self.run_cli("server", "app.test.s1", "reset"),
                          r"(?m)^stored +ready, weight 100%$")
+        self.assertNotIn("pools ", self.run_cli("status"))
 
     def test_5_errors_say_what_and_where(self):
         error = self.run_cli("set", "server", "app.test.s1", "port=70000", status=1)
@@ -238,12 +266,22 @@ class Cli(unittest.TestCase):
         self.assertIn("members", error)
         self.assertIn("app.test", self.run_cli("delete", "pool", "app.test", status=1))
         self.run_cli("nonsense", status=2)
+        for word, near in (("publishx", '"publish"'), ("statsu", '"status" or "stats"')):
+            self.assertIn('there is no command "%s": did you mean %s?' % (word, near),
+                          self.run_cli(word, "http://x.test", "--to", "x", status=2))
+        self.assertIn("TLS on in the service's pool", self.run_cli(
+            "publish", "http://x.test", "--to", "https://192.0.2.1:443", status=1))
+        self.run_cli("set", "pool", "app.test", "tls=true", "verifyhost=app.test")
+        self.assertIn("can be applied", self.run_cli("check"))
+        self.run_cli("discard", "--all")
         # One place that is wrong is told once.
         self.assertEqual(self.run_cli("create", "server", "x", "address=192.0.2.1", status=1),
                          "lockstep: server x /port: Port is missing.\n")
         self.assertIn("12 to 200", self.run_cli("password", "admin", text="short\n", status=1))
         self.run_cli("password", "admin", text="a longer password\n")
         node.Api("127.0.0.1", 8443).sign_in("admin", "a longer password")
+        self.assertIn("  ~ admin admin\n      password: (set) -> (another one)\nDone",
+                      self.run_cli("set", "admin", "admin", "password=a longer password"))
         self.assertIn("usage", self.run_cli("delete", "server", "x", "y", status=2))
         self.assertIn("UTF-8", self.run_cli("get", "server", b"\xff", status=2))
         self.run_cli("publish", "http://x.test", status=2)
@@ -362,6 +400,9 @@ class Cli(unittest.TestCase):
         self.assertEqual(complete("--config", self.config, "unpublish", ""), ["app.test"])
         self.assertEqual(complete("set", "pool", "app.test", "balance=x", "ret"), ["retries="])
         self.assertEqual(complete("server", "x", "dr"), ["drain"])
+        self.assertEqual(complete("help", "unp"), ["unpublish"])
+        self.assertIn("3", complete("--config", self.config, "restore", ""))
+        self.assertEqual(complete("--config", self.config, "show", "1", "2"), ["2"])
         self.assertEqual(complete("--url", "https://127.0.0.1:1", "get", "pool", ""), [])
 
     def test_6_another_key_of_the_server_is_refused_and_no_answer_is_said(self):
@@ -385,12 +426,15 @@ class Recorder(http.server.BaseHTTPRequestHandler):
         self.server.seen.append((self.command, self.path, body))
         status, answer = self.server.answers.get((self.command, self.path.split("?")[0]),
                                                  (409, {"detail": "not now"}))
+        if callable(answer):
+            answer = answer()
         text = json.dumps(answer).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
-        self.wfile.write(text)
+        with contextlib.suppress(BrokenPipeError):
+            self.wfile.write(text)
 
     do_POST = do_PUT = do_DELETE = do_GET
 
@@ -409,19 +453,26 @@ class Requests(unittest.TestCase):
         self.addCleanup(lambda: (self.server.shutdown(), thread.join(),
                                  self.server.server_close()))
 
+    def command(self, *arguments):
+        return [os.path.join(node.BUILD, "lockstep"), "--url",
+                "http://127.0.0.1:%d" % self.server.server_address[1], "--config", "/nonexistent",
+                *arguments]
+
     def run_cli(self, *arguments, status=0):
-        done = subprocess.run(
-            [os.path.join(node.BUILD, "lockstep"), "--url",
-             "http://127.0.0.1:%d" % self.server.server_address[1], "--config", "/nonexistent",
-             *arguments], capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run(self.command(*arguments), capture_output=True, text=True,
+                              timeout=30, check=False)
         self.assertEqual(done.returncode, status, (done.stdout, done.stderr))
         return done.stdout + done.stderr
 
     def test_apply_a_part_for_a_while(self):
-        self.assertIn("not now", self.run_cli(
+        self.server.answers["GET", "/api/v1/draft"] = 200, {"changes": [
+            {"kind": k, "name": n, "author": a, "change": "changed"} for k, n, a in (
+                ("pool", "a", "x"), ("pool", "b", "x"), ("server", "c", "admin maria"))]}
+        said = self.run_cli(
             "apply", "--only", "pool/a", "--only", "haproxy", "--author", "admin maria",
-            "--confirm", "60", "--note", "n", status=1))
-        self.assertEqual(self.server.seen, [("POST", "/api/v1/config/apply", {
+            "--confirm", "60", "--note", "n", status=1)
+        self.assertEqual(said, "  ~ pool a\n  ~ server c\nlockstep: not now\n")
+        self.assertEqual(self.server.seen[1:], [("POST", "/api/v1/config/apply", {
             "note": "n", "confirm": 60, "only": {
                 "objects": [{"kind": "pool", "name": "a"}, {"kind": "haproxy", "name": "haproxy"}],
                 "authors": ["admin maria"]}})])
@@ -429,11 +480,29 @@ class Requests(unittest.TestCase):
         self.server.answers["POST", "/api/v1/config/confirm"] = 200, {"rev": 3}
         self.assertIn("stays", self.run_cli("confirm"))
 
+    def test_who_interrupts_an_apply_hears_that_it_goes_on(self):
+        asked, ended = threading.Event(), threading.Event()
+        self.server.answers["GET", "/api/v1/draft"] = 200, {"changes": [
+            {"kind": "pool", "name": str(i), "change": "removed"} for i in range(53)]}
+        self.server.answers["POST", "/api/v1/config/apply"] = 202, {"id": 7}
+        self.server.answers["GET", "/api/v1/events"] = 200, lambda: asked.set() or ended.wait(30)
+        with subprocess.Popen(self.command("apply"), stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as apply:
+            asked.wait(30)
+            apply.send_signal(signal.SIGINT)
+            listed, said = apply.communicate(timeout=10)
+        ended.set()
+        self.assertRegex(listed, r"^(  - pool \d+\n){50}  and 3 more\n$")
+        self.assertEqual((apply.returncode, said), (
+            -signal.SIGINT, 'lockstep: the node goes on with it: "lockstep tasks 7" shows how\n'))
+
     def test_a_change_of_a_server_keeps_the_rest_of_its_state(self):
         path = "/api/v1/servers/web1/state"
         state = {"server": "web1", "running": "yes", "reason": None, "pools": [
             {"pool": "p", "refused": None, "server": {
-                "state": "drain", "weight": 50, "check": {"status": "L7OK"}, "since": None}}],
+                "state": "drain", "weight": 50, "check": {"status": "L7OK"}, "since": None}},
+            {"pool": "q", "refused": None, "server": {
+                "state": "maint", "taken_out_by": "dns", "weight": 50, "check": {}}}],
             "stored": {"set": True, "state": "drain", "weight": 50, "note": "x"}}
         for method in ("GET", "PUT", "DELETE"):
             self.server.answers[method, path] = 200, state
@@ -442,6 +511,7 @@ class Requests(unittest.TestCase):
             "PUT", path, {"weight": 20}))  # the node keeps what is not named
         self.assertRegex(shown, r"(?m)^stored +drain, weight 50%: x$")
         self.assertRegex(shown, r"(?m)^p +drain +50 +L7OK ")
+        self.assertRegex(shown, r"(?m)^q +no address \(DNS\) +50 ")
         self.run_cli("server", "web1", "ready", "--note", "y")
         self.assertEqual(self.server.seen[-1], (
             "PUT", path, {"state": "ready", "note": "y"}))
@@ -453,8 +523,19 @@ class Requests(unittest.TestCase):
 
     def test_a_word_instead_of_json_is_shown(self):
         self.server.answers["GET", "/api/v1/ready"] = 503, "starting"
-        self.assertRegex(self.run_cli("ready", status=1), "status 503: .?starting")
+        self.assertRegex(self.run_cli("ready", status=1),
+                         'status 503: .?starting.?\n.*"lockstep status" says what is missing')
         self.assertIn("starting", self.run_cli("ready", "--json", status=1))
+
+    def test_a_haproxy_that_hangs_is_not_said_to_run_something_else(self):
+        status = {"head": {"id": "a"}, "running": {"known": False}, "age_s": 4, "silent_s": 75,
+                  "haproxy": {"up": "no", "detail": "no answer from x in time"}}
+        self.server.answers["GET", "/api/v1/status"] = 200, status
+        shown = self.run_cli("status")
+        self.assertRegex(shown, r"(?m)^running +unknown: HAProxy does not answer$")
+        self.assertRegex(shown, r"(?m)^haproxy +does not answer on its admin socket for 1 min: "
+                                "no answer from x in time$")
+        self.assertRegex(shown, r"(?m)^measured +4 s ago$")
 
     def test_statistics_of_all_pages(self):
         traffic = {"sessions": {"current": 1, "total": 7}, "queue": {"current": 0},
@@ -463,10 +544,13 @@ class Requests(unittest.TestCase):
             "listeners": [{"name": "http", "status": "OPEN", "traffic": traffic}], "next": None,
             "pools": [{"name": "p", "state": "up", "traffic": traffic, "servers": [
                 {"name": "s", "state": "down", "check": {"status": "L4CON"},
+                 "traffic": traffic},
+                {"name": "n", "state": "maint", "taken_out_by": "dns", "check": {},
                  "traffic": traffic}]}]}
         shown = self.run_cli("stats", "p")
         self.assertEqual(self.server.seen[-1][1], "/api/v1/stats?pool=p&limit=1000")
         self.assertRegex(shown, r"(?m)^  s +down +L4CON +1 +7 +0 +- +3\.5k +5\.0G$")
+        self.assertRegex(shown, r"(?m)^  n +no address \(DNS\) +- +1 ")
         self.assertRegex(self.run_cli("stats"), r"(?m)^http +OPEN +1 +7 ")
 
 

@@ -74,6 +74,13 @@ class Publish(unittest.TestCase):
         self.assertEqual(result["objects"], [])
         self.assertEqual(self.api.get("/api/v1/draft")["count"], 0)
 
+    def test_3_a_check_that_is_left_out_stays(self):
+        url = "https://app.example.test"
+        for servers in ([self.one.target, self.two.target], [self.one.target]):
+            changed = self.api.expect(200, "POST", "/api/v1/publish?plan=1",
+                                      {"url": url, "to": servers})["objects"]
+            self.assertNotIn("monitor", [o["kind"] for o in changed])
+
     def test_4_plan_shows_objects_and_lines_and_changes_nothing(self):
         before = self.api.get("/api/v1/status")["head"]
         result = self.api.expect(200, "POST", "/api/v1/publish?plan=1",

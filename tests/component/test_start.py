@@ -57,13 +57,22 @@ class Start(unittest.TestCase):
             self.assertIn(reason, answer.json["detail"])
         self.assertEqual(self.node.log().count("lockstepd: error"), 1, self.node.log())
 
+    def task_numbers(self):
+        return [task["id"] for task in self.node.api.get("/api/v1/tasks")["items"]]
+
     def test_an_orderly_restart_serves_the_same(self):
         head = self.node.api.get("/api/v1/status")["head"]
+        tasks = self.task_numbers()
         self.node.stop()
         self.node.start()
         self.node.wait_ready()
         self.assertEqual(self.node.api.get("/api/v1/status")["head"], head)
         self.assertTrue(serves())
+        # A number that was told before the restart leads to no other task.
+        self.assertGreater(min(self.task_numbers()), max(tasks))
+        gone = self.node.api.call("GET", "/api/v1/tasks/%d" % max(tasks))
+        self.assertEqual(gone.status, 404)
+        self.assertIn("restarted since", gone.json["detail"])
 
     def test_a_second_daemon_on_the_same_data_is_refused(self):
         with open("/proc/%d/cmdline" % self.node.pid_of("lockstepd"), encoding="utf-8") as file:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arbitrary publish requests: a plan without an error applies, asked again it has nothing to
- * do, and the service can be removed. */
+ * do, nor without its check, and the service can be removed. */
 #include <stdint.h>
 
 #include "model/validate.h"
@@ -40,6 +40,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     ASSERT(pair_find(&x, K_SERVICE, service) != NULL);
     check_valid(&x);
+    again = publish_to(&x, request, &ops);
+    ASSERT(again != NULL && strcmp(again, service) == 0 && ops == 0);
+    (void)json_object_del(request, "check"); /* then it stays */
     again = publish_to(&x, request, &ops);
     ASSERT(again != NULL && strcmp(again, service) == 0 && ops == 0);
     publish_remove(&x, service);

@@ -110,6 +110,39 @@ check_is_independent_of_the_mode(void **state)
 }
 
 static void
+a_check_that_is_left_out_stays(void **state)
+{
+    static const char again[] = "{'url': 'http://a.test', 'to': ['10.0.0.2:80']}";
+    struct pair x;
+    size_t ops = 0;
+    (void)state;
+    pair_init(&x, "[{'kind': 'monitor', 'name': 'other', 'type': 'tcp'}]");
+    publish_text(
+        &x, "{'url': 'http://a.test', 'to': ['10.0.0.1:80'], 'check': 'http:81/up'}", NULL);
+    publish_text(&x, again, NULL);
+    assert_string_equal(publish_shown(&x, K_MONITOR, "a.test", "path"), "\"/up\"");
+    assert_string_equal(publish_shown(&x, K_MONITOR, "a.test", "port"), "81");
+    publish_text(&x, "{'url': 'http://a.test', 'to': ['10.0.0.2:80'], 'check': 'tcp'}", NULL);
+    assert_string_equal(publish_shown(&x, K_MONITOR, "a.test", "type"), "\"tcp\"");
+    /* Also another one, or none. */
+    pair_set(
+        &x, K_POOL, "a.test",
+        arena_printf(x.arena, "{'monitor': '%s'}", pair_find(&x, K_MONITOR, "other")->id));
+    publish_text(&x, again, &ops);
+    assert_int_equal(ops, 0);
+    pair_set(&x, K_POOL, "a.test", "{'monitor': null}");
+    publish_text(&x, again, &ops);
+    assert_int_equal(ops, 0);
+    pair_remove(&x, K_MONITOR, "a.test");
+    publish_text(&x, again, &ops);
+    assert_int_equal(ops, 0);
+    publish_text(&x, "{'url': 'http://new.test', 'to': ['10.0.0.2:80']}", NULL);
+    assert_string_equal(publish_shown(&x, K_POOL, "new.test", "monitor"), "\"new.test\"");
+    assert_valid(&x);
+    pair_fini(&x);
+}
+
+static void
 names_are_made_from_the_first_url(void **state)
 {
     static const struct {
@@ -412,12 +445,21 @@ static void
 listeners_of_a_port_go_with_their_last_service(void **state)
 {
     struct pair x;
+    const char *found = NULL;
+    struct error e;
     (void)state;
     pair_init(&x, NULL);
     publish_text(&x, "{'url': 'http://a.test:8080', 'to': ['10.0.0.1:80']}", NULL);
     publish_text(&x, "{'url': 'http://b.test:8080', 'to': ['10.0.0.1:80']}", NULL);
     publish_text(&x, "{'url': 'tcp://:5432', 'to': ['10.0.0.1:80']}", NULL);
     publish_text(&x, "{'url': 'http://a.test', 'to': ['10.0.0.1:80'], 'name': 'c'}", NULL);
+    assert_int_equal(
+        publish_find("http://A.test:8080/", &x.objects, x.arena, &found, &e), ERR_OK);
+    assert_string_equal(found, "a.test");
+    assert_int_equal(
+        publish_find("https://a.test", &x.objects, x.arena, &found, &e), ERR_NOT_FOUND);
+    assert_int_equal(
+        publish_find("ftp://a.test", &x.objects, x.arena, &found, &e), ERR_INVALID);
     publish_remove(&x, "a.test");
     assert_non_null(pair_find(&x, K_LISTENER, "http-8080"));
     publish_remove(&x, "b.test");
@@ -434,6 +476,7 @@ main(void)
         cmocka_unit_test(https_makes_everything_that_serves_it),
         cmocka_unit_test(each_scheme_has_its_listeners),
         cmocka_unit_test(check_is_independent_of_the_mode),
+        cmocka_unit_test(a_check_that_is_left_out_stays),
         cmocka_unit_test(names_are_made_from_the_first_url),
         cmocka_unit_test(made_name_avoids_what_is_there),
         cmocka_unit_test(the_same_request_changes_nothing),

@@ -131,6 +131,33 @@ wrong_requests_are_refused_where_they_are_wrong(void **state)
 }
 
 static void
+problems_quote_what_is_wrong_but_nothing_secret(void **state)
+{
+    static const struct {
+        const char *target, *says;
+    } cases[] = {
+        {"10.0.0.5", "\"10.0.0.5\": The server's port is missing"},
+        {"10.0.0.300:80", "\"10.0.0.300:80\": This address cannot be used: "},
+        {"a23456789b123456789c123456789d123456789e123456789f123456789g123456789",
+         "\"a23456789b123456789c123456789d123456789e123456789f123456789g1234...\": "},
+        {"me:pw@1.1.1.1:1", "Names and passwords"},
+        {"1.1.1.1:1/?key=x", "A server has no query"},
+    };
+    struct pair x;
+    (void)state;
+    pair_init(&x, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        json_t *request =
+            json_pack("{s:s, s:[s]}", "url", "http://a.test", "to", cases[i].target);
+        publish_to(&x, request, NULL);
+        assert_ptr_equal(
+            strstr(x.problems.items[0].message, cases[i].says), x.problems.items[0].message);
+        json_decref(request);
+    }
+    pair_fini(&x);
+}
+
+static void
 combinations_that_cannot_be_have_messages_of_their_own(void **state)
 {
     struct pair x;
@@ -243,6 +270,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_requests_are_refused_where_they_are_wrong),
+        cmocka_unit_test(problems_quote_what_is_wrong_but_nothing_secret),
         cmocka_unit_test(combinations_that_cannot_be_have_messages_of_their_own),
         cmocka_unit_test(sizes_are_limited),
         cmocka_unit_test(a_key_too_long_to_show_is_refused_all_the_same),

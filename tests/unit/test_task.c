@@ -67,8 +67,8 @@ a_new_task_waits(void **state)
     int64_t id = task_begin(f->t, "apply", "Apply the draft", "admin maria");
     json_auto_t *v = task_json(f->t, id);
 
-    assert_int_equal(id, 1);
-    assert_int_equal(json_integer_value(json_object_get(v, "id")), 1);
+    assert_int_equal(id, 287744001);
+    assert_int_equal(json_integer_value(json_object_get(v, "id")), id);
     assert_string_equal(text_of(v, "kind"), "apply");
     assert_string_equal(text_of(v, "title"), "Apply the draft");
     assert_string_equal(text_of(v, "author"), "admin maria");
@@ -80,7 +80,22 @@ a_new_task_waits(void **state)
     assert_true(json_is_null(json_object_get(v, "problems")));
     assert_true(json_is_null(json_object_get(v, "result")));
     assert_int_equal(json_array_size(json_object_get(v, "steps")), 0);
-    assert_null(task_json(f->t, 2));
+    assert_null(task_json(f->t, id + 1));
+}
+
+static void
+a_number_is_not_given_again_after_a_restart(void **state)
+{
+    struct fixture *f = *state;
+    int64_t id = task_begin(f->t, "apply", "x", "y");
+
+    assert_string_equal(task_missing(f->t, id + 1), "");
+    tasks_free(f->t);
+    f->now_ms += 1000;
+    f->t = tasks_new(&f->clock, f->ev);
+    assert_true(task_begin(f->t, "apply", "x", "y") > id);
+    assert_non_null(strstr(task_missing(f->t, id), "restarted"));
+    assert_non_null(strstr(task_missing(f->t, 1), "restarted"));
 }
 
 static void
@@ -222,11 +237,13 @@ the_newest_fifty_are_kept_and_those_that_run(void **state)
     v = tasks_json(f->t);
     assert_int_equal(json_array_size(v), TASK_KEPT);
     assert_int_equal(
-        json_integer_value(json_object_get(json_array_get(v, 0), "id")), 2 * TASK_KEPT + 1);
+        json_integer_value(json_object_get(json_array_get(v, 0), "id")),
+        running + 2 * TASK_KEPT);
     assert_int_equal(
         json_integer_value(json_object_get(json_array_get(v, TASK_KEPT - 1), "id")), running);
     json_decref(v);
-    assert_null(task_json(f->t, 2));
+    assert_null(task_json(f->t, running + 1));
+    assert_non_null(strstr(task_missing(f->t, running + 1), "any more"));
 }
 
 static void
@@ -268,6 +285,7 @@ main(void)
 #define WITH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     static const struct CMUnitTest tests[] = {
         WITH(a_new_task_waits),
+        WITH(a_number_is_not_given_again_after_a_restart),
         WITH(steps_are_timed_and_end_with_the_next),
         WITH(the_end_carries_problems_and_result),
         WITH(nothing_moves_after_the_end),
