@@ -335,8 +335,7 @@ check_request(
 }
 
 err_t
-apply_try(
-    struct engine *en, const struct apply_request *q, struct problems *p, struct error *e)
+apply_try(struct engine *en, const struct apply_request *q, struct problems *p, struct error *e)
 {
     struct only_rows only = {NULL, 0};
     err_t code = check_request(en, q, &only, p, e);
