@@ -385,6 +385,7 @@ class Encrypted(Case):
                 ("alone", server, {}, {"tls": "on", "sni": "asked.test"}),
                 ("client", strict, {"client_certificate": "client", **named}, {}),
                 ("noclient", strict, named, {}),
+                ("noh2", server, {"alpn": "h2", **named}, {}),
                 ("begin", server, {}, {"type": "tls"}),
                 ("cannot", cls.one, {}, {"type": "tls"}),
                 ("beside", server, named, {"port": cls.one.port}),
@@ -395,7 +396,7 @@ class Encrypted(Case):
         task = cls.api.apply()
         assert task["state"] == "ok", task
         cls.tried = ("named", "wrongname", "wrongca", "sni", "wrongsni", "anybody", "off", "alone",
-                     "client", "noclient", "begin", "cannot", "beside")
+                     "client", "noclient", "noh2", "begin", "cannot", "beside")
 
     def running(self, name):
         """pass or fail once HAProxy has checked, else None."""
