@@ -398,15 +398,27 @@ plan_file(
     }
 }
 
+/* Both are sorted: where they part first, the lesser name is missing in the other. */
 static bool
-same_names(const struct rendered *running, const struct rendered *candidate)
+same_names(
+    struct runtime_plan *plan, const struct rendered *running, const struct rendered *candidate)
 {
-    bool same = running->count == candidate->count;
+    size_t i = 0;
 
-    for (size_t i = 0; same && i < candidate->count; i++) {
-        same = strcmp(running->items[i].name, candidate->items[i].name) == 0;
+    while (i < running->count && i < candidate->count &&
+           strcmp(candidate->items[i].name, running->items[i].name) == 0) {
+        i++;
     }
-    return same;
+    if (i == running->count && i == candidate->count) {
+        return true;
+    }
+    bool is_new =
+        i < candidate->count &&
+        (i == running->count || strcmp(candidate->items[i].name, running->items[i].name) < 0);
+    need_reload(
+        plan, is_new ? candidate->items[i].name : running->items[i].name,
+        is_new ? " is new" : " is gone");
+    return false;
 }
 
 void
@@ -414,8 +426,7 @@ runtime_plan_make(
     const struct rendered *running, const struct rendered *candidate, struct runtime_plan *plan)
 {
     *plan = (struct runtime_plan){.texts = arena_new(RENDER_MAX_BYTES)};
-    if (!same_names(running, candidate)) {
-        need_reload(plan, "a file more or less", "");
+    if (!same_names(plan, running, candidate)) {
         return;
     }
     plan_config(
