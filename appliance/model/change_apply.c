@@ -276,38 +276,15 @@ note_use(void *ctx, enum kind kind, const char *id, const char *pointer)
 {
     struct user *u = ctx;
     const struct target *t = change_target_of_id(u->a, kind, id);
-    const char *user_kind = schema_kind(u->object->kind)->name;
-    const char *user_name = u->object->name.s;
-    struct problem where = {.kind = user_kind, .name = user_name, .pointer = pointer};
+    struct problem where = {
+        .kind = schema_kind(u->object->kind)->name,
+        .name = u->object->name.s,
+        .pointer = pointer};
 
     if (t != NULL && t->deleted) {
-        problems_add(
-            u->a->p, SEVERITY_ERROR, "in_use", &where,
-            "The %s \"%s\" uses the %s \"%s\": take it out there first.", user_kind, user_name,
-            schema_kind(kind)->name, t->base->name.s);
+        problems_in_use(u->a->p, &where, schema_kind(kind)->name, t->base->name.s);
         change_fault(u->a, t->op, ERR_CONFLICT, "is in use and cannot be deleted");
     }
-}
-
-/* True when objects of kind k can refer to one of the kinds in the bit set. */
-static bool
-can_refer(enum kind k, uint64_t kinds)
-{
-    const struct schema_kind *s = schema_kind(k);
-
-    for (uint32_t i = 0; i < s->field_count; i++) {
-        const struct schema_field *f = &s->fields[i];
-
-        if (f->type == FT_REF && (kinds >> f->ref_kind & 1u) != 0) {
-            return true;
-        }
-        for (uint32_t j = 0; j < f->field_count; j++) {
-            if (f->fields[j].type == FT_REF && (kinds >> f->fields[j].ref_kind & 1u) != 0) {
-                return true;
-            }
-        }
-    }
-    return false;
 }
 
 /* Nothing that is left may refer to what was deleted. */
@@ -316,7 +293,6 @@ check_use(struct apply *a, const struct snapshot_pair *after)
 {
     uint64_t deleted = 0;
 
-    _Static_assert(KIND_COUNT <= 64, "a bit per kind");
     for (size_t i = 0; i < a->by_id_count; i++) {
         if (a->by_id[i]->deleted) {
             deleted |= (uint64_t)1 << a->by_id[i]->kind;
@@ -327,7 +303,7 @@ check_use(struct apply *a, const struct snapshot_pair *after)
         const struct object *const *objects;
         size_t count;
 
-        if (s == NULL || !can_refer((enum kind)k, deleted)) {
+        if (s == NULL || (schema_kind((enum kind)k)->refs & deleted) == 0) {
             continue;
         }
         count = snapshot_kind(s, (enum kind)k, &objects);

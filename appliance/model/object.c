@@ -366,7 +366,7 @@ object_each_ref(const struct object *o, object_ref_fn fn, void *ctx)
         const struct schema_field *f = &k->fields[i];
         size_t at;
 
-        if (f->type != FT_REF && f->type != FT_RECORD) {
+        if (f->refs == 0) {
             continue;
         }
         at = put_step(w.pointer, 0, f->name);

@@ -95,6 +95,16 @@ problems_add(
     p->items[p->count++] = item;
 }
 
+void
+problems_in_use(
+    struct problems *p, const struct problem *where, const char *kind, const char *name)
+{
+    problems_add(
+        p, SEVERITY_ERROR, "in_use", where,
+        "The %s \"%s\" uses the %s \"%s\": take it out there first.", where->kind, where->name,
+        kind, name);
+}
+
 const char *
 problems_no_kind(struct arena *arena, const char *word)
 {

@@ -34,6 +34,10 @@ void problems_add(
     struct problems *p, enum severity severity, const char *code, const struct problem *where,
     const char *fmt, ...) PRINTF_LIKE(5, 6);
 
+/* At the place of a reference that stands in the way: to an object that is to go. */
+void problems_in_use(
+    struct problems *p, const struct problem *where, const char *kind, const char *name);
+
 /* For "%.*s" with text from outside: its length, at most max bytes, cut at a character. */
 int problems_cut(const char *s, size_t max);
 /* The message about a word from outside that is no kind. */

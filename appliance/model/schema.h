@@ -47,7 +47,8 @@ struct schema_field {
     const char *default_text;  /* FT_TEXT; for lists a JSON array; NULL = none */
     const char *const *values; /* FT_ENUM */
     uint32_t value_count;
-    enum kind ref_kind;                /* FT_REF */
+    enum kind ref_kind; /* FT_REF */
+    uint64_t refs; /* bit set of the kinds to which it leads, also those of a record's fields */
     const struct schema_field *fields; /* FT_RECORD */
     uint32_t field_count;
     const uint16_t *sorted; /* indexes of fields by name */
@@ -87,6 +88,7 @@ struct schema_kind {
     const uint16_t *sorted;  /* indexes of fields by name */
     const uint16_t *columns; /* indexes of the fields that a list shows */
     uint32_t column_count;
+    uint64_t refs; /* of all fields */
     /* The reference by which an object is part of another one (model/belong.h), or -1. */
     int belongs;
 };
@@ -98,6 +100,8 @@ extern const struct schema_keyword *const schema_text_type_keywords[TEXT_TYPE_CO
 /* The generated schema.json and openapi.json, as served. */
 extern const char schema_json[];
 extern const char schema_openapi_json[];
+
+_Static_assert(KIND_COUNT <= 64, "a bit per kind, in refs");
 
 const struct schema_kind *schema_kind(enum kind k);
 /* By "pool" or by "pools"; false when there is none. */

@@ -9,7 +9,6 @@
 
 #define FP_LINES_BYTES 8192
 #define FP_FIRST_BYTES 24
-#define DIFF_STEP      64 /* objects compared at once */
 
 static const struct snapshot *
 checked(const struct snapshot *s)
@@ -352,62 +351,88 @@ snapshot_refs(const struct snapshot_pair *pair)
 
 /* ---- differences ---- */
 
-/* A length at which both have the same objects from here on. */
-static size_t
-same_run(
-    const struct object *const *a, const struct object *const *b, size_t a_count,
-    size_t b_count)
-{
-    size_t count = a_count < b_count ? a_count : b_count;
-    size_t same = 0;
+/* Where a walk over one of the two stands. */
+struct side {
+    const struct snapshot *s;
+    size_t at;
+    size_t chunk, chunk_start, chunk_end;
+};
 
-    while (same + DIFF_STEP <= count &&
-           memcmp(a + same, b + same, DIFF_STEP * sizeof *a) == 0) {
-        same += DIFF_STEP;
+static struct side
+side_new(const struct snapshot *s)
+{
+    return (struct side){
+        .s = checked(s), .chunk_end = s->chunk_count > 0 ? s->chunks[0]->count : 0};
+}
+
+static bool
+side_ended(const struct side *x)
+{
+    return x->at == x->s->count;
+}
+
+static void
+side_move(struct side *x, size_t count)
+{
+    x->at += count;
+    while (x->at == x->chunk_end && x->chunk + 1 < x->s->chunk_count) {
+        x->chunk_start = x->chunk_end;
+        x->chunk_end += x->s->chunks[++x->chunk]->count;
+    }
+}
+
+/* A chunk that both hold is not looked into: true when there was one. */
+static bool
+skip_chunk(struct side *a, struct side *b)
+{
+    bool same = !side_ended(a) && !side_ended(b) && a->at == a->chunk_start &&
+                b->at == b->chunk_start && a->s->chunks[a->chunk] == b->s->chunks[b->chunk];
+
+    if (same) {
+        side_move(a, a->chunk_end - a->chunk_start);
+        side_move(b, b->chunk_end - b->chunk_start);
     }
     return same;
 }
 
-static void
-diff_kind(
-    const struct snapshot *a, const struct snapshot *b, enum kind k, snapshot_diff_fn fn,
-    void *ctx)
+/* Whose object comes first, by kind and id: < 0 a's, > 0 b's, 0 when it is the same. */
+static int
+side_compare(const struct side *a, const struct side *b)
 {
-    size_t i = a->start[k];
-    size_t j = b->start[k];
-    size_t i_end = a->start[k + 1];
-    size_t j_end = b->start[k + 1];
+    uint64_t x, y;
 
-    while (i < i_end || j < j_end) {
-        size_t same = same_run(a->by_id + i, b->by_id + j, i_end - i, j_end - j);
-
-        i += same;
-        j += same;
-        if (i == i_end && j == j_end) {
-            break;
-        }
-        if (j == j_end || (i < i_end && a->id_keys[i] < b->id_keys[j])) {
-            fn(ctx, a->by_id[i++], NULL);
-        } else if (i == i_end || a->id_keys[i] > b->id_keys[j]) {
-            fn(ctx, NULL, b->by_id[j++]);
-        } else {
-            const struct object *x = a->by_id[i++];
-            const struct object *y = b->by_id[j++];
-
-            if (x != y && !hash_equal(&x->objhash, &y->objhash)) {
-                fn(ctx, x, y);
-            }
-        }
+    if (side_ended(a) || side_ended(b)) {
+        return side_ended(a) ? 1 : -1;
     }
+    if (a->s->by_id[a->at]->kind != b->s->by_id[b->at]->kind) {
+        return a->s->by_id[a->at]->kind < b->s->by_id[b->at]->kind ? -1 : 1;
+    }
+    x = a->s->id_keys[a->at];
+    y = b->s->id_keys[b->at];
+    return x < y ? -1 : x > y;
 }
 
 void
 snapshot_diff(
     const struct snapshot *a, const struct snapshot *b, snapshot_diff_fn fn, void *ctx)
 {
-    (void)checked(a);
-    (void)checked(b);
-    for (unsigned k = 0; k < KIND_COUNT; k++) {
-        diff_kind(a, b, (enum kind)k, fn, ctx);
+    struct side before = side_new(a);
+    struct side after = side_new(b);
+
+    while (!side_ended(&before) || !side_ended(&after)) {
+        const struct object *x, *y;
+        int order;
+
+        if (skip_chunk(&before, &after)) {
+            continue;
+        }
+        order = side_compare(&before, &after);
+        x = order <= 0 ? a->by_id[before.at] : NULL;
+        y = order >= 0 ? b->by_id[after.at] : NULL;
+        side_move(&before, x != NULL ? 1 : 0);
+        side_move(&after, y != NULL ? 1 : 0);
+        if (x == NULL || y == NULL || (x != y && !hash_equal(&x->objhash, &y->objhash))) {
+            fn(ctx, x, y);
+        }
     }
 }

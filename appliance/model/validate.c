@@ -5,17 +5,6 @@
 
 #include "model/validate_checks.h"
 
-static bool
-kind_has_refs(const struct schema_kind *kind)
-{
-    for (uint32_t i = 0; i < kind->field_count; i++) {
-        if (kind->fields[i].type == FT_REF || kind->fields[i].type == FT_RECORD) {
-            return true;
-        }
-    }
-    return false;
-}
-
 void
 checks_run(struct checks *c, const struct kind_list kinds[KIND_COUNT])
 {
@@ -77,10 +66,7 @@ note_use(void *ctx, enum kind kind, const char *id, const char *pointer)
     u->found = true;
     u->count++;
     const struct problem where = checks_at(u->user, pointer);
-    problems_add(
-        u->p, SEVERITY_ERROR, "in_use", &where,
-        "The %s \"%s\" uses the %s \"%s\": take it out there first.", where.kind, where.name,
-        schema_kind(kind)->name, u->name != NULL ? u->name : id);
+    problems_in_use(u->p, &where, schema_kind(kind)->name, u->name != NULL ? u->name : id);
 }
 
 size_t
@@ -93,7 +79,7 @@ validate_in_use(
     u.name = o != NULL ? o->name.s : NULL;
     for (unsigned k = 0; k < KIND_COUNT; k++) {
         const struct snapshot *s = snapshot_of(pair, (enum kind)k);
-        if (s == NULL || !kind_has_refs(schema_kind((enum kind)k)) ||
+        if (s == NULL || (schema_kind((enum kind)k)->refs >> kind & 1u) == 0 ||
             schema_kind((enum kind)k)->belongs >= 0) {
             continue; /* what belongs to it is no user */
         }

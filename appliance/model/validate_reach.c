@@ -174,27 +174,13 @@ refers(const struct object *o, uint32_t field, const struct wanted *w)
     return false;
 }
 
-static bool
-can_refer(const struct schema_field *f, enum kind kind)
-{
-    if (f->type == FT_REF) {
-        return f->ref_kind == kind;
-    }
-    for (uint32_t i = 0; i < f->field_count; i++) {
-        if (f->fields[i].type == FT_REF && f->fields[i].ref_kind == kind) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Whether users by that field have to be looked at again. */
 static bool
 matters(const struct reached *item, enum kind user, uint32_t by)
 {
     enum kind kind = any_side(item)->kind;
     if (item->before == NULL || item->after == NULL) {
-        return can_refer(&schema_kind(user)->fields[by], kind);
+        return (schema_kind(user)->fields[by].refs >> kind & 1u) != 0;
     }
     for (size_t i = 0; i < ARRAY_LEN(read_by_users); i++) {
         if (read_by_users[i].kind == kind && read_by_users[i].user == user &&
@@ -239,7 +225,7 @@ add_users(struct reach *r, size_t from, size_t to)
     for (unsigned k = 0; k < KIND_COUNT; k++) {
         const struct schema_kind *kind = schema_kind((enum kind)k);
         for (uint32_t f = 0; f < kind->field_count; f++) {
-            if (kind->fields[f].type == FT_REF || kind->fields[f].type == FT_RECORD) {
+            if (kind->fields[f].refs != 0) {
                 add_users_by(r, (enum kind)k, f, from, to);
             }
         }

@@ -63,26 +63,6 @@ checks_at(const struct object *o, const char *pointer)
         .kind = schema_kind(o->kind)->name, .name = o->name.s, .pointer = pointer};
 }
 
-/* Kinds that a reference leads to. */
-static uint64_t
-target_kinds(void)
-{
-    uint64_t kinds = 0;
-    _Static_assert(KIND_COUNT <= 64, "a bit per kind");
-    for (unsigned k = 0; k < KIND_COUNT; k++) {
-        const struct schema_kind *kind = schema_kind((enum kind)k);
-        for (uint32_t i = 0; i < kind->field_count; i++) {
-            const struct schema_field *f = &kind->fields[i];
-            kinds |= f->type == FT_REF ? UINT64_C(1) << f->ref_kind : 0;
-            for (uint32_t j = 0; j < f->field_count; j++) {
-                const struct schema_field *sub = &f->fields[j];
-                kinds |= sub->type == FT_REF ? UINT64_C(1) << sub->ref_kind : 0;
-            }
-        }
-    }
-    return kinds;
-}
-
 static void
 index_kind(struct checks *c, enum kind kind)
 {
@@ -102,8 +82,11 @@ index_kind(struct checks *c, enum kind kind)
 static void
 index_objects(struct checks *c)
 {
-    uint64_t kinds = target_kinds();
+    uint64_t kinds = 0; /* to which references lead */
     size_t total = 0;
+    for (unsigned k = 0; k < KIND_COUNT; k++) {
+        kinds |= schema_kind((enum kind)k)->refs;
+    }
     for (unsigned k = 0; k < KIND_COUNT; k++) {
         total += (kinds >> k & 1u) != 0 ? c->kinds[k].count : 0;
     }

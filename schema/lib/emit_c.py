@@ -106,6 +106,14 @@ def when_of(field, fields):
     return index, sum(1 << words.index(v) for v in when["values"])
 
 
+def refs_of(fields):
+    """The bit set of the kinds to which references of the fields lead."""
+    kinds = {field["ref"]["kind"] for field in fields if field["type"] == "ref"}
+    kinds |= {sub["ref"]["kind"] for field in fields for sub in field.get("fields", ())
+              if sub["type"] == "ref"}
+    return " | ".join("UINT64_C(1) << K_" + upper(kind) for kind in sorted(kinds)) or "0"
+
+
 def field_rows(source, prefix, field, fields):
     name = "%s_%s" % (prefix, field["name"])
     low, high = limits_of(source, field)
@@ -133,6 +141,7 @@ def field_rows(source, prefix, field, fields):
         yield "value_count", str(len(field["values"]))
     if field["type"] == "ref":
         yield "ref_kind", "K_" + upper(field["ref"]["kind"])
+    yield "refs", refs_of([field])
     if field["type"] == "record":
         yield "fields", "fields_" + name
         yield "field_count", str(len(field["fields"]))
@@ -197,6 +206,7 @@ def kind_rows(kind):
     yield "has_secret", c_bool(has_secret)
     yield "manage", c_bool(kind.get("permission") == "manage")
     yield "belongs", str(belongs_of(kind))
+    yield "refs", refs_of(kind["fields"])
     yield "fields", "fields_" + kind["kind"]
     yield "defaults", "defaults_" + kind["kind"]
     yield "field_count", str(len(kind["fields"]))
