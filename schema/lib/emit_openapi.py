@@ -115,13 +115,13 @@ class Words:
 
 def error_statuses(route):
     """Every error that a route can answer: its own, and those of what it needs."""
-    found = {400, 500, 503, *route.get("errors", ())}
+    found = {400, 413, 500, 503, *route.get("errors", ())}
     if route["permission"] not in ("none", "setup"):
         found.add(401)
         if route["method"] != "GET" or route["permission"] != "signed_in":
             found.add(403)
     if route.get("body_max_bytes"):
-        found |= {413, 415}
+        found.add(415)
     if "If-Match" in route.get("headers", ()):
         found |= {412, 428}
     if route["runs"] != "inline":
