@@ -42,7 +42,8 @@ insert(
     struct store *s, const struct object *o, int form, const struct buf *bytes, struct error *e)
 {
     static const char sql[] =
-        "INSERT INTO body (objhash, kind, form, data) VALUES (?, ?, ?, ?)";
+        "INSERT INTO body (objhash, kind, form, data) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT DO NOTHING";
     CLEANUP(query_cleanup) struct query q = {0};
     err_t code = query_open(s->db, sql, &q, e);
 
@@ -63,10 +64,12 @@ body_put(struct store *s, const struct object *o, struct error *e)
     CLEANUP(buf_fini) struct buf sealed = {.max = 2 * BODY_MAX_BYTES};
     CLEANUP(buf_fini) struct buf place = {.max = PLACE_MAX_BYTES};
     const struct schema_kind *kind = schema_kind(o->kind);
+    bool plain = o->canonical_len <= DEFLATE_OVER && !kind->has_secret;
     err_t code = ERR_OK;
     int form = 0;
 
-    if (is_there(s, o, &code, e) || code != ERR_OK) {
+    /* To look first is worth it only where packing costs more. */
+    if (!plain && (is_there(s, o, &code, e) || code != ERR_OK)) {
         return code;
     }
     if (o->canonical_len > BODY_MAX_BYTES) {

@@ -142,7 +142,8 @@ check_indexes(const struct store *s, struct error *e)
 static err_t
 check_bodies(const struct store *s, int64_t *io_checked, struct error *e)
 {
-    static const char sql[] = "SELECT kind, objhash, form, data FROM body ORDER BY rowid";
+    static const char sql[] =
+        "SELECT kind, objhash, form, data FROM body ORDER BY objhash, kind";
     CLEANUP(query_cleanup) struct query q = {0};
     char hex[SHA256_HEX + 1];
     bool row = false;

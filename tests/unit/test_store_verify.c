@@ -89,7 +89,7 @@ static const struct damage damages[] = {
     {"DELETE FROM body WHERE objhash = (SELECT objhash FROM commit_entry WHERE seq = 11)",
      "content of a server"},
     {"UPDATE body SET data = (SELECT data FROM body WHERE kind = 'server' LIMIT 1) "
-     "WHERE rowid = (SELECT max(rowid) FROM body WHERE kind = 'server')",
+     "WHERE objhash = (SELECT max(objhash) FROM body WHERE kind = 'server')",
      "hash differs"},
     /* commits */
     {"UPDATE commit_log SET summary = 'another' WHERE seq = 20", "revision 20"},
@@ -204,10 +204,13 @@ finds_a_flipped_bit_of_a_body(void **state)
 
     fill(l, &line);
     d = store_lab_raw(l);
-    count = store_lab_number(l, "SELECT max(rowid) FROM body");
-    for (int64_t row = 1; row <= count; row += 7) {
-        static const char read_sql[] = "SELECT data FROM body WHERE rowid = ?";
-        static const char write_sql[] = "UPDATE body SET data = ? WHERE rowid = ?";
+    count = store_lab_number(l, "SELECT count(*) FROM body");
+    for (int64_t row = 0; row < count; row += 7) {
+        static const char read_sql[] =
+            "SELECT data FROM body ORDER BY objhash, kind LIMIT 1 OFFSET ?";
+        static const char write_sql[] =
+            "UPDATE body SET data = ? WHERE (objhash, kind) = (SELECT objhash, kind FROM body "
+            "ORDER BY objhash, kind LIMIT 1 OFFSET ?)";
         struct query read = {0};
         struct query write = {0};
         uint8_t bytes[8192];
