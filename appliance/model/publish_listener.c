@@ -179,6 +179,14 @@ put_listener(struct plan *pl, const struct want *want)
             "Port %d belongs to the appliance itself: use another port.", want->port);
         return;
     }
+    if (want->port == validate_peers_port(pl->in->now->local)) {
+        plan_problem(
+            pl, "reserved_port", pl->r.url_pointer,
+            "Port %d is that of this node's stick tables (peers_port of the node): use another "
+            "port.",
+            want->port);
+        return;
+    }
     if (use_present(pl, want)) {
         return;
     }

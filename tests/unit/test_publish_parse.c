@@ -46,6 +46,7 @@ static const struct refusal refusals[] = {
     {"{'url': 'http://a.test:', 'to': ['1.1.1.1:1']}", "port_range", "/url"},
     {"{'url': 'http://a.test:8000-8010', 'to': ['1.1.1.1:1']}", "port_range", "/url"},
     {"{'url': 'http://a.test:8443', 'to': ['1.1.1.1:1']}", "reserved_port", "/url"},
+    {"{'url': 'http://a.test:8444', 'to': ['1.1.1.1:1']}", "reserved_port", "/url"},
     {"{'url': 'tcp://db.test:5432', 'to': ['1.1.1.1:1']}", "tcp_host", "/url"},
     {"{'url': 'tcp://:5432/x', 'to': ['1.1.1.1:1']}", "tcp_path", "/url"},
     {"{'url': 'tcp://', 'to': ['1.1.1.1:1']}", "port_missing", "/url"},
