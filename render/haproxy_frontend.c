@@ -199,6 +199,7 @@ put_route(struct writer *w, const struct layout_listener *l)
         "    # Anything else would be looked up as another name than a server takes it for.\n"
         "    http-request deny status 400 if { req.fhdr(host) -m found } !{ req.fhdr(host) -m"
         " reg '^([A-Za-z0-9._-]*|[[][0-9A-Fa-f:.]+[]])(:[0-9]*)?$' }\n"
+        "    http-request deny status 400 if !{ req.fhdr(host) -m found } !{ url -m beg / * }\n"
         "    # The node itself asks whether this listener answers.\n"
         "    http-request set-log-level silent if { req.fhdr(host) " RENDER_PROBE_HOST " }\n"
         "    http-request return status 200 if { req.fhdr(host) " RENDER_PROBE_HOST " }\n");

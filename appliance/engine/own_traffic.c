@@ -9,7 +9,7 @@
 
 struct asked {
     char *listener;
-    int64_t connections, requests;
+    int64_t requests;
 };
 
 struct own_traffic {
@@ -72,7 +72,7 @@ is_at(const struct own_traffic *t, size_t at, const char *listener)
 }
 
 void
-own_traffic_add(struct own_traffic *t, pid_t pid, const char *listener, bool request)
+own_traffic_add(struct own_traffic *t, pid_t pid, const char *listener)
 {
     size_t at;
 
@@ -88,8 +88,7 @@ own_traffic_add(struct own_traffic *t, pid_t pid, const char *listener, bool req
         t->rows[at] = (struct asked){.listener = xstrdup(listener)};
         t->count++;
     }
-    t->rows[at].connections++;
-    t->rows[at].requests += request ? 1 : 0;
+    t->rows[at].requests++;
     lock_give(&t->lock);
 }
 
@@ -110,7 +109,7 @@ own_traffic_take_off(struct own_traffic *t, pid_t pid, struct stat_table *stat)
         size_t at = row->type == STAT_FRONTEND ? place_of(t, row->pxname) : t->count;
 
         if (is_at(t, at, row->pxname)) {
-            take(&row->stot, t->rows[at].connections);
+            take(&row->stot, t->rows[at].requests);
             take(&row->req_tot, t->rows[at].requests);
             take(&row->hrsp_2xx, t->rows[at].requests);
         }

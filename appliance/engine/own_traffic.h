@@ -14,9 +14,9 @@ struct own_traffic;
 struct own_traffic *own_traffic_new(void);
 void own_traffic_free(struct own_traffic *t);
 
-/* One more connection to the listener of that name, with a request or without. pid is that of
+/* One more request to the listener of that name, on a connection of its own. pid is that of
  * HAProxy's worker: those of another one are forgotten, for its counters begin anew. */
-void own_traffic_add(struct own_traffic *t, pid_t pid, const char *listener, bool request);
+void own_traffic_add(struct own_traffic *t, pid_t pid, const char *listener);
 /* Sessions, requests and answers 2xx of frontends; of another worker's nothing. */
 void own_traffic_take_off(struct own_traffic *t, pid_t pid, struct stat_table *stat);
 

@@ -98,8 +98,9 @@ confirm_bind(const struct confirming *c, const struct bind *b, struct error *e)
     err_t code = closed ? probe_connect(probe.address, probe.port, left_ms(c), e)
                         : probe_http(&probe, left_ms(c), &status, e);
 
-    if (code == ERR_OK) {
-        own_traffic_add(c->en->own_traffic, c->pid, b->object->name.s, !closed);
+    /* HAProxy counts no session of a connection that it ended before a request. */
+    if (code == ERR_OK && !closed) {
+        own_traffic_add(c->en->own_traffic, c->pid, b->object->name.s);
     }
     return code == ERR_OK ? ERR_OK
                           : error_wrap(e, "listener %s, port %d", b->object->name.s, b->port);

@@ -52,7 +52,7 @@ void publish_plan(
     struct change_set *set, const char **ret_service, struct problems *p);
 
 /* *ret (in arena): name of the service whose URL this is, as publishing it again finds it.
- * ERR_INVALID: no such URL can be; ERR_NOT_FOUND. */
+ * ERR_INVALID: no such URL can be; ERR_NOT_FOUND; ERR_CONFLICT: it has other hosts, too. */
 MUST_USE err_t publish_find(
     const char *url, const struct snapshot_pair *now, struct arena *arena, const char **ret,
     struct error *e);

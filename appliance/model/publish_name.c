@@ -146,6 +146,14 @@ publish_find(
     if (found == NULL) {
         return error_set(e, ERR_NOT_FOUND, "no service is published at %s", url);
     }
+    if (object_value(found, F_SERVICE_HOSTS)->count > 1) {
+        return error_set(
+            e, ERR_CONFLICT,
+            "%s is one of %u hosts of the service %s: give its name to remove it with all of "
+            "them, or change its hosts to remove only this one",
+            pl.r.hosts[0], (unsigned)object_value(found, F_SERVICE_HOSTS)->count,
+            found->name.s);
+    }
     *ret = arena_strdup(arena, found->name.s);
     return ERR_OK;
 }

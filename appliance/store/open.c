@@ -95,6 +95,19 @@ check_open_version(struct db *d, struct error *e)
     return code == ERR_OK ? check_version(col_i64(&q, 0), version, e) : code;
 }
 
+/* Of what quick_check found the first: lines follow one another, and the one that leads them
+ * only names the database. */
+static struct text
+first_damage(const char *found)
+{
+    const char *end = strchr(found, '\n');
+
+    if (end != NULL && strncmp(found, "***", 3) == 0) {
+        found = end + 1;
+    }
+    return (struct text){found, (uint32_t)strcspn(found, "\n")};
+}
+
 static err_t
 check_pages(struct db *d, struct error *e)
 {
@@ -106,7 +119,9 @@ check_pages(struct db *d, struct error *e)
         code = query_need(&q, "the answer of quick_check", &why);
     }
     if (code == ERR_OK && strcmp(col_str(&q, 0), "ok") != 0) {
-        code = error_set(&why, ERR_CORRUPT, "%s", col_str(&q, 0));
+        struct text damage = first_damage(col_str(&q, 0));
+
+        code = error_set(&why, ERR_CORRUPT, "%.*s", (int)damage.len, damage.s);
     }
     if (code == ERR_CORRUPT) {
         return error_set(

@@ -28,7 +28,9 @@ def rule(name, action, *conditions, **fields):
 
 def ask(port, host="plain.test", path="/", headers=(), source=LOCAL, prefix=b"", to=LOCAL):
     """The answer to a request from an address of this machine; status 0: the connection is cut."""
-    lines = ["GET %s HTTP/1.1" % path, "Host: %s" % host, "Connection: close", *headers]
+    lines = ["GET %s HTTP/1.1" % path, "Connection: close", *headers]
+    if host is not None:
+        lines.insert(1, "Host: %s" % host)
     family = socket.AF_INET6 if ":" in to else socket.AF_INET
     with socket.socket(family) as sock:
         sock.settimeout(10)
@@ -187,6 +189,15 @@ class Spellings(routing.Proxy):
             with self.subTest(host=host):
                 self.assertEqual(ask(80, host, "/secret").status, 400)
                 self.assertEqual(ask(81, host, "/secret").status, 400)
+
+    def test_a_host_in_the_request_line_alone_is_refused(self):
+        """HAProxy makes no Host of it, but a server takes it for one."""
+        for port in (80, 81):
+            self.assertEqual(ask(port, None, "http://a.test/secret").status, 400)
+            self.assertEqual(ask(port, None, "ftp://a.test/secret").status, 400)
+        self.assertEqual(ask(80, "a.test", "http://a.test/secret").status, 403)
+        self.assert_server(ask(81, "a.test", "http://a.test/secret"), "app")
+        self.assertEqual(ask(81, None, "/secret").status, 404)
 
     def test_other_spellings_of_a_path_are_the_same_or_refused(self):
         for path in ("/admin", "//admin", "///admin/x", "/admin//", "/admin%2fx", "/admin%2F",

@@ -336,7 +336,21 @@ class Stats(Case):
             self.api.expect(404, "GET", "/api/v1/stats?pool=" + bad)
         self.api.expect(422, "GET", "/api/v1/stats?limit=0")
 
-    def test_4_a_server_that_fails_its_checks_is_down(self):
+    def test_4_visitors_behind_a_proxy_are_counted(self):
+        """HAProxy counts no session of a connection without the line that names the visitor."""
+        self.api.create("listeners", name="proxied", port=81, accept_proxy=True)
+        self.assertEqual(self.api.apply()["state"], "ok")
+
+        def sessions():
+            listeners = self.api.get("/api/v1/stats")["listeners"]
+            return [x["traffic"]["sessions"]["total"] for x in listeners if x["name"] == "proxied"]
+        for _ in range(4):
+            with socket.create_connection(("127.0.0.1", 81), timeout=5) as visitor:
+                visitor.sendall(b"PROXY UNKNOWN\r\nGET / HTTP/1.0\r\n\r\n")
+                self.assertTrue(visitor.recv(1))
+        node.wait_for(lambda: sessions() == [4], "four are counted")
+
+    def test_5_a_server_that_fails_its_checks_is_down(self):
         self.backends[2].close()
         self.node.wait(lambda: self.seen()["s3"]["state"] == "down", "s3 is down")
         server = self.seen()["s3"]

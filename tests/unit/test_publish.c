@@ -460,6 +460,15 @@ listeners_of_a_port_go_with_their_last_service(void **state)
         publish_find("https://a.test", &x.objects, x.arena, &found, &e), ERR_NOT_FOUND);
     assert_int_equal(
         publish_find("ftp://a.test", &x.objects, x.arena, &found, &e), ERR_INVALID);
+    publish_text(
+        &x, "{'urls': ['http://d.test', 'http://e.test'], 'to': ['10.0.0.1:80']}", NULL);
+    assert_int_equal(
+        publish_find("http://e.test", &x.objects, x.arena, &found, &e), ERR_CONFLICT);
+    assert_string_equal(
+        e.msg,
+        "e.test is one of 2 hosts of the service d.test: give its name to remove it with "
+        "all of them, or change its hosts to remove only this one");
+    publish_remove(&x, "d.test");
     publish_remove(&x, "a.test");
     assert_non_null(pair_find(&x, K_LISTENER, "http-8080"));
     publish_remove(&x, "b.test");

@@ -284,6 +284,9 @@ damaged_database_is_refused(void **state)
     memset(good.data + 8192, 'x', 4096);
     write_name(l, "lockstep.db", good.data, good.len);
     assert_refused(l, ERR_CORRUPT, "damaged");
+    memset(good.data + 4096, 0xa5, 20000);
+    write_name(l, "lockstep.db", good.data, good.len);
+    assert_refused(l, ERR_CORRUPT, "it is damaged (Page 2: ");
 }
 
 static void
