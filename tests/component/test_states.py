@@ -317,7 +317,7 @@ class Stats(Case):
             traffic = self.api.get("/api/v1/stats?pool=app")["pools"][0]["traffic"]
             return traffic["requests"] == before + 3 and traffic["bytes_out"] > 0
         node.wait_for(counted, "three visits are counted")
-        self.assertEqual(self.came(), (3, 3, 3))
+        node.wait_for(lambda: self.came() == (3, 3, 3), "three at the listener")
         self.api.patch("/api/v1/haproxy", maxconn=3000)
         self.assertEqual(self.api.apply()["state"], "ok")
         node.wait_for(lambda: self.came() == (0, 0, 0), "a new worker counts anew")
