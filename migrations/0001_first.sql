@@ -139,9 +139,11 @@ BEGIN SELECT RAISE(ABORT, 'history is append-only'); END;
 CREATE TRIGGER commit_full_no_update BEFORE UPDATE ON commit_full
 BEGIN SELECT RAISE(ABORT, 'history is append-only'); END;
 
--- One row. key_check is a known text sealed with the key that belongs to this database.
+-- One row. node_id: 32 random hex digits. key_check is a known text sealed with the key that
+-- belongs to this database.
 CREATE TABLE meta (
     one INTEGER PRIMARY KEY CHECK (one = 1),
+    node_id TEXT NOT NULL CHECK (length(node_id) = 32),
     head_seq INTEGER REFERENCES commit_log (seq),
     local_rev INTEGER NOT NULL,
     local_schema_version INTEGER NOT NULL,
@@ -149,6 +151,18 @@ CREATE TABLE meta (
     last_generation INTEGER NOT NULL,
     key_check BLOB NOT NULL
 ) STRICT;
+
+-- The nodes of the cluster, this one too. record: canonical JSON, what the node says of itself.
+-- seq, gone: as in it; gone = 1: a tombstone. peer_key: what is presented to that node, sealed;
+-- NULL: not known.
+CREATE TABLE member (
+    id TEXT PRIMARY KEY CHECK (length(id) = 32),
+    seq INTEGER NOT NULL CHECK (seq >= 1),
+    gone INTEGER NOT NULL CHECK (gone IN (0, 1)),
+    record TEXT NOT NULL,
+    peer_key BLOB,
+    at_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 
 -- Edits that are not committed, one row an object. objhash NULL = deleted; base NULL = the
 -- object did not exist at head when the row was made.

@@ -143,8 +143,8 @@ MUST_USE err_t store_audit(
     struct error *e);
 
 /* Recomputes the hash chain, every objhash, name, reference and sealed body, the fingerprint
- * of head and of every full index (also from the changes that lead to it). Changes nothing.
- * ERR_CORRUPT with the first difference. *ret_checked: commits, bodies and objects seen. */
+ * of head and of every full index (also from the changes that lead to it), every member record.
+ * Changes nothing. ERR_CORRUPT with the first difference. *ret_checked: what was seen. */
 MUST_USE err_t store_verify(struct store *s, int64_t *ret_checked, struct error *e);
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "base/arena.h"
 #include "store/container.h"
+#include "store/members.h"
 
 static err_t
 check_file(const struct store *s, struct error *e)
@@ -286,6 +288,20 @@ check_container(const struct store *s, enum scope scope, int64_t *io_checked, st
     return code;
 }
 
+static err_t
+check_members(struct store *s, int64_t *io_checked, struct error *e)
+{
+    CLEANUP(xfree_cleanup) struct member *members = NULL;
+    size_t count = 0;
+    err_t code = store_members(s, &members, &count, e);
+
+    if (code == ERR_OK && count > 0) {
+        crypt_wipe(members, count * sizeof *members);
+        *io_checked += (int64_t)count;
+    }
+    return code;
+}
+
 err_t
 store_verify(struct store *s, int64_t *ret_checked, struct error *e)
 {
@@ -312,6 +328,9 @@ store_verify(struct store *s, int64_t *ret_checked, struct error *e)
     }
     if (code == ERR_OK) {
         code = check_indexes(s, e);
+    }
+    if (code == ERR_OK) {
+        code = check_members(s, &checked, e);
     }
     if (code == ERR_OK) {
         *ret_checked = checked;
