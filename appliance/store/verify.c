@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "store/container.h"
+#include "store/content.h"
 #include "store/members.h"
 
 static err_t
@@ -110,19 +111,20 @@ check_one_index(const struct store *s, int64_t seq, const struct commit *c, stru
     err_t code = check_index(s, seq, c, true, e);
 
     if (code == ERR_OK) {
-        code = content_has_index(s, seq, false, &behind, e);
+        code = content_is_kept(s, seq, false, &behind, e);
     }
     return code == ERR_OK && behind ? check_index(s, seq, c, false, e) : code;
 }
 
-/* The full indexes that are there, and the head. */
+/* The full indexes that are there, the head, and the ends of discarded branches. */
 static err_t
 check_indexes(const struct store *s, struct error *e)
 {
     static const char sql[] =
         "SELECT " COMMIT_COLUMNS " FROM commit_log WHERE "
         "has_full AND EXISTS (SELECT 1 FROM commit_full f WHERE f.seq = commit_log.seq) "
-        "OR seq = (SELECT head_seq FROM meta) ORDER BY seq";
+        "OR seq = (SELECT head_seq FROM meta) "
+        "OR (kept AND seq IN (SELECT seq FROM discarded)) ORDER BY seq";
     CLEANUP(query_cleanup) struct query q = {0};
     bool row = false;
     err_t code = query_open(s->db, sql, &q, e);
