@@ -136,14 +136,14 @@ unknown_commits_are_named_or_passed_over(void **state)
 struct graph {
     struct commit commits[GRAPH];
     bool above[GRAPH][GRAPH]; /* [a][b]: a is b or an ancestor of it */
-    unsigned state;
+    uint64_t state;
 };
 
 static unsigned
 pick(struct graph *g, unsigned below)
 {
-    g->state = g->state * 1103515245u + 12345u;
-    return (g->state >> 16) % below;
+    g->state = g->state * 48271 % 2147483647;
+    return (unsigned)(g->state >> 8) % below;
 }
 
 static unsigned

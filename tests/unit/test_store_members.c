@@ -200,8 +200,7 @@ damage_is_found(void **state)
         "UPDATE member SET peer_key = x'00'",
         "UPDATE member SET peer_key = zeroblob(300)",
         /* The key of another: it is bound to its row. */
-        "UPDATE member SET peer_key = (SELECT m.peer_key FROM member m WHERE m.seq = 7) "
-        "WHERE seq = 5",
+        "UPDATE member SET peer_key = (SELECT peer_key FROM member WHERE seq = 7) WHERE seq = 5",
     };
     struct store_lab *l = *state;
     struct member list[2] = {member_of(1, 5), member_of(2, 7)};
