@@ -3,6 +3,7 @@
 
 #include "base/crashpoint.h"
 #include "store/container.h"
+#include "store/rows.h"
 
 #define AUDIT_MAX_BYTES ((size_t)512)
 
@@ -153,98 +154,18 @@ plan(const struct store *s, const struct commit_request *q, struct work *w, stru
 }
 
 static err_t
-insert_log(struct store *s, struct work *w, struct error *e)
-{
-    static const char sql[] =
-        "INSERT INTO commit_log (id, rev, schema_version, fp, node, author, "
-        "summary, at_ms, confirm_until_ms, has_full) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
-    CLEANUP(query_cleanup) struct query q = {0};
-    const struct commit *c = &w->head;
-    err_t code = query_open(s->db, sql, &q, e);
-
-    if (code != ERR_OK) {
-        return code;
-    }
-    bind_hash(&q, 1, &c->id);
-    bind_i64(&q, 2, c->rev);
-    bind_i64(&q, 3, c->schema_version);
-    bind_hash(&q, 4, &c->fp);
-    bind_text(&q, 5, c->node);
-    bind_text(&q, 6, c->author);
-    bind_text(&q, 7, c->summary);
-    bind_i64(&q, 8, c->at_ms);
-    bind_i64(&q, 9, c->confirm_until_ms);
-    bind_i64(&q, 10, w->has_full ? 1 : 0);
-    code = query_run(&q, e);
-    if (code == ERR_OK) {
-        w->head_seq = db_last_rowid(s->db);
-    }
-    return code;
-}
-
-static err_t
-insert_parents(struct store *s, const struct work *w, struct error *e)
-{
-    static const char sql[] =
-        "INSERT INTO commit_parent (seq, position, parent_seq) VALUES (?, ?, ?)";
-    CLEANUP(query_cleanup) struct query q = {0};
-    err_t code = query_open(s->db, sql, &q, e);
-
-    for (size_t i = 0; code == ERR_OK && i < w->head.parent_count; i++) {
-        query_again(&q);
-        bind_i64(&q, 1, w->head_seq);
-        bind_i64(&q, 2, (int64_t)i);
-        bind_i64(&q, 3, w->parent_seq[i]);
-        code = query_run(&q, e);
-    }
-    return code;
-}
-
-/* A row of commit_entry or commit_full; objhash NULL: deleted. */
-static err_t
-insert_entry(
-    struct query *q, int64_t seq, const struct object *o, const struct hash *objhash,
-    struct error *e)
-{
-    query_again(q);
-    bind_i64(q, 1, seq);
-    bind_text(q, 2, schema_kind(o->kind)->name);
-    bind_text(q, 3, o->id);
-    bind_hash(q, 4, objhash);
-    return query_run(q, e);
-}
-
-static err_t
 insert_entries(struct store *s, const struct work *w, struct error *e)
 {
-    static const char sql[] =
-        "INSERT INTO commit_entry (seq, kind, id, objhash) VALUES (?, ?, ?, ?)";
     CLEANUP(query_cleanup) struct query q = {0};
-    err_t code = query_open(s->db, sql, &q, e);
+    err_t code = rows_open_entries(s, &q, e);
 
     for (size_t i = 0; code == ERR_OK && i < w->shared.count; i++) {
         const struct delta *d = &w->shared.items[i];
+        const struct object *o = d->after != NULL ? d->after : d->before;
 
-        code = d->after != NULL ? insert_entry(&q, w->head_seq, d->after, &d->after->objhash, e)
-                                : insert_entry(&q, w->head_seq, d->before, NULL, e);
-    }
-    return code;
-}
-
-static err_t
-insert_full(struct store *s, int64_t seq, const struct snapshot *shared, struct error *e)
-{
-    static const char sql[] =
-        "INSERT INTO commit_full (seq, kind, id, objhash) VALUES (?, ?, ?, ?)";
-    CLEANUP(query_cleanup) struct query q = {0};
-    size_t count = snapshot_count(shared);
-    err_t code = query_open(s->db, sql, &q, e);
-
-    for (size_t i = 0; code == ERR_OK && i < count; i++) {
-        const struct object *o = snapshot_at(shared, i);
-
-        code = insert_entry(&q, seq, o, &o->objhash, e);
+        code = rows_put_entry(
+            &q, w->head_seq, &(struct body_key){o->kind, o->id, o->objhash}, d->after != NULL,
+            e);
     }
     return code;
 }
@@ -252,30 +173,19 @@ insert_full(struct store *s, int64_t seq, const struct snapshot *shared, struct 
 static err_t
 write_head(struct store *s, const struct commit_request *r, struct work *w, struct error *e)
 {
-    static const char sql[] = "UPDATE meta SET head_seq = ? WHERE one = 1";
-    CLEANUP(query_cleanup) struct query q = {0};
+    const struct commit_row row = {&w->head, w->parent_seq, w->has_full, true};
     err_t code = container_write(s, SCOPE_SHARED, &w->shared, e);
 
     if (code == ERR_OK) {
-        code = insert_log(s, w, e);
-    }
-    if (code == ERR_OK) {
-        code = insert_parents(s, w, e);
+        code = rows_put_commit(s, &row, &w->head_seq, e);
     }
     if (code == ERR_OK) {
         code = insert_entries(s, w, e);
     }
     if (code == ERR_OK && w->has_full) {
-        code = insert_full(s, w->head_seq, r->shared_to, e);
+        code = rows_put_full(s, w->head_seq, r->shared_to, e);
     }
-    if (code == ERR_OK) {
-        code = query_open(s->db, sql, &q, e);
-    }
-    if (code != ERR_OK) {
-        return code;
-    }
-    bind_i64(&q, 1, w->head_seq);
-    return query_run(&q, e);
+    return code == ERR_OK ? rows_set_head(s, w->head_seq, e) : code;
 }
 
 static err_t
@@ -357,15 +267,6 @@ write_all(struct store *s, const struct commit_request *r, struct work *w, struc
     return code;
 }
 
-static void
-replace(struct snapshot **held, const struct snapshot *by)
-{
-    struct snapshot *old = *held;
-
-    *held = snapshot_ref(by);
-    snapshot_unref(old);
-}
-
 err_t
 store_commit(
     struct store *s, const struct commit_request *q, struct commit *ret, int64_t *ret_local_rev,
@@ -389,11 +290,11 @@ store_commit(
         s->head = w.head;
         s->head_seq = w.head_seq;
         s->since_full = w.has_full ? 0 : w.since_full;
-        replace(&s->shared, q->shared_to);
+        load_replace(&s->shared, q->shared_to);
     }
     if (w.local.count > 0) {
         s->local_rev = w.local_rev;
-        replace(&s->local, q->local_to);
+        load_replace(&s->local, q->local_to);
     }
     s->writes = w.prune ? 0 : s->writes + 1;
     *ret = s->head;

@@ -10,7 +10,7 @@
 #include "base/arena.h"
 
 #define DB_MAGIC   0x4c6b6462u
-#define SLOT_COUNT ((size_t)96)
+#define SLOT_COUNT ((size_t)128)
 
 /* A statement prepared once; sql points to the constant it was made from. */
 struct slot {

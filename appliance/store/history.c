@@ -88,7 +88,7 @@ history_by_seq(const struct store *s, int64_t seq, struct commit *ret, struct er
 }
 
 err_t
-history_seq_of_id(const struct store *s, const struct hash *id, int64_t *ret, struct error *e)
+history_find(const struct store *s, const struct hash *id, int64_t *ret, struct error *e)
 {
     static const char sql[] = "SELECT seq FROM commit_log WHERE id = ?";
     CLEANUP(query_cleanup) struct query q = {0};
@@ -100,14 +100,21 @@ history_seq_of_id(const struct store *s, const struct hash *id, int64_t *ret, st
     }
     bind_hash(&q, 1, id);
     code = query_row(&q, &row, e);
-    if (code == ERR_OK && !row) {
-        char hex[SHA256_HEX + 1];
+    if (code == ERR_OK) {
+        *ret = row ? col_i64(&q, 0) : 0;
+    }
+    return code;
+}
 
+err_t
+history_seq_of_id(const struct store *s, const struct hash *id, int64_t *ret, struct error *e)
+{
+    char hex[SHA256_HEX + 1];
+    err_t code = history_find(s, id, ret, e);
+
+    if (code == ERR_OK && *ret == 0) {
         hash_hex(id, hex);
         return error_set(e, ERR_NOT_FOUND, "there is no commit %s here", hex);
-    }
-    if (code == ERR_OK) {
-        *ret = col_i64(&q, 0);
     }
     return code;
 }
@@ -167,7 +174,7 @@ store_commits(
     struct error *e)
 {
     static const char sql[] = "SELECT " COMMIT_COLUMNS " FROM commit_log WHERE rev < ? "
-                              "ORDER BY rev DESC, seq DESC LIMIT ?";
+                              "ORDER BY rev DESC, seq DESC";
     CLEANUP(xfree_cleanup) struct commit *found = NULL;
     CLEANUP(query_cleanup) struct query q = {0};
     size_t count = 0;
@@ -182,8 +189,10 @@ store_commits(
         return code;
     }
     bind_i64(&q, 1, before_rev > 0 ? before_rev : INT64_MAX);
-    bind_i64(&q, 2, (int64_t)limit);
-    while ((code = query_row(&q, &row, e)) == ERR_OK && row) {
+    while (limit > 0 && (code = query_row(&q, &row, e)) == ERR_OK && row) {
+        if (count >= limit && col_i64(&q, 2) != found[count - 1].rev) {
+            break;
+        }
         if (count == cap) {
             cap = cap == 0 ? 16 : cap * 2;
             found = xrealloc(found, cap * sizeof *found);

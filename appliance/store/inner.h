@@ -13,6 +13,7 @@
 #define STORE_KEPT_COMMITS     200   /* newest ones whose content is kept: see prune */
 #define STORE_KEPT_AMONG       10000 /* newest ones among which those are looked for */
 #define STORE_KEPT_GENERATIONS 1000  /* newest rows of the table */
+#define STORE_DISCARDED_MS     ((int64_t)90 * 24 * 3600 * 1000)
 /* From one full index to the next: so many commits of drafted kinds, or a multiple of commits
  * that change direct kinds only, of which there are many with few rows each. */
 #define STORE_FULL_EVERY  64
@@ -78,6 +79,9 @@ MUST_USE err_t load_check_fp(
 /* ERR_CONFLICT when the database holds another head than s remembers. */
 MUST_USE err_t load_check_head(const struct store *s, struct error *e);
 
+/* The store holds another snapshot from now on. */
+void load_replace(struct snapshot **held, const struct snapshot *by);
+
 /* -- history.c */
 #define COMMIT_COLUMNS                                                                         \
     "seq, id, rev, schema_version, fp, node, author, summary, at_ms, confirm_until_ms"
@@ -87,6 +91,10 @@ MUST_USE err_t history_row(
     struct error *e);
 MUST_USE err_t
 history_by_seq(const struct store *s, int64_t seq, struct commit *ret, struct error *e);
+/* *ret: 0 when it is not stored. */
+MUST_USE err_t
+history_find(const struct store *s, const struct hash *id, int64_t *ret, struct error *e);
+/* ERR_NOT_FOUND when it is not stored. */
 MUST_USE err_t
 history_seq_of_id(const struct store *s, const struct hash *id, int64_t *ret, struct error *e);
 /* Of the commits from seq back to the nearest full index, without that one. */
@@ -106,22 +114,15 @@ MUST_USE err_t waiting_drop(struct store *s, struct error *e);
 /* rev 0: none. */
 MUST_USE err_t waiting_load(const struct store *s, struct commit *ret, struct error *e);
 
-/* -- content.c: which object has which hash in a commit. own = false: worked out from the
- * commit's first parent and its changes, also when it has a full index. */
-/* Whether the full index that this starts from is still there. */
-MUST_USE err_t
-content_has_index(const struct store *s, int64_t seq, bool own, bool *ret, struct error *e);
-MUST_USE err_t content_fp(
-    const struct store *s, int64_t seq, bool own, int schema_version, struct hash *ret,
-    struct error *e);
-
 /* -- prune.c: in the caller's transaction. */
 /* Removes full indexes and bodies that nothing needs any more. Needed is the content of
+ * - the head,
  * - the newest STORE_KEPT_COMMITS commits,
  * - as many that change an object of a drafted kind, of the newest STORE_KEPT_AMONG: commits of
  *   direct kinds alone (drain switches, keys) do not push them out,
  * - what the commit that waits for its confirmation goes back to,
- * and whatever the indexes of these are worked out from. */
+ * - the ends of branches discarded less than STORE_DISCARDED_MS ago,
+ * each where it is kept by now, and whatever the indexes of these are worked out from. */
 MUST_USE err_t prune(struct store *s, struct error *e);
 /* ERR_CORRUPT when an index or a body that a kept commit or the draft needs is not there. */
 MUST_USE err_t prune_check(const struct store *s, struct error *e);

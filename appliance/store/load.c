@@ -101,6 +101,15 @@ read_meta(const struct store *s, struct state_row *ret, struct error *e)
     return code;
 }
 
+void
+load_replace(struct snapshot **held, const struct snapshot *by)
+{
+    struct snapshot *old = *held;
+
+    *held = snapshot_ref(by);
+    snapshot_unref(old);
+}
+
 err_t
 load_check_head(const struct store *s, struct error *e)
 {

@@ -14,6 +14,7 @@
 #include "store/migrate.h"
 
 #define PATH_MAX_BYTES ((size_t)4096)
+#define NODE_ID_RANDOM 16 /* bytes */
 /* The database of a first start until it is complete. */
 #define NEW_NAME STORE_DB_NAME ".new"
 #define ADVICE   "restore it from a backup; HAProxy keeps serving its last configuration"
@@ -191,8 +192,10 @@ insert_meta(struct store *s, struct error *e)
 {
     static const char sql[] =
         "INSERT INTO meta (one, head_seq, local_rev, local_schema_version, local_fp, "
-        "last_generation, key_check) VALUES (1, NULL, 0, ?, ?, 0, ?)";
+        "last_generation, key_check, node_id) VALUES (1, NULL, 0, ?, ?, 0, ?, ?)";
     CLEANUP(buf_fini) struct buf sealed = {.max = 128};
+    CLEANUP(buf_fini) struct buf node_id = {.max = 64};
+    uint8_t random[NODE_ID_RANDOM];
     CLEANUP(query_cleanup) struct query q = {0};
     struct hash fp = snapshot_fp(s->local, SCHEMA_VERSION);
     err_t code = query_open(s->db, sql, &q, e);
@@ -201,9 +204,12 @@ insert_meta(struct store *s, struct error *e)
         return code;
     }
     key_seal_check(s->key, &sealed);
+    crypt_random(random, sizeof random);
+    hex_put(&node_id, random, sizeof random);
     bind_i64(&q, 1, SCHEMA_VERSION);
     bind_hash(&q, 2, &fp);
     bind_blob(&q, 3, (const uint8_t *)sealed.data, sealed.len);
+    bind_text(&q, 4, buf_str(&node_id));
     return query_run(&q, e);
 }
 

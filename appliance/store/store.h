@@ -84,7 +84,8 @@ MUST_USE err_t store_draft_write(
     struct error *e);
 MUST_USE err_t store_draft_clear(struct store *s, struct error *e);
 
-/* Newest first, limit up to INT64_MAX; before_rev 0 = from the newest; *ret is malloc'ed. */
+/* Newest first, also of branches; before_rev 0 = from the newest. A revision that several
+ * commits have is not cut in two, so that they may be more than limit. *ret is malloc'ed. */
 MUST_USE err_t store_commits(
     struct store *s, int64_t before_rev, size_t limit, struct commit **ret, size_t *ret_count,
     struct error *e);
@@ -122,9 +123,8 @@ MUST_USE err_t store_generation_find(
     struct store *s, const char *digest, int64_t number, struct generation *ret,
     struct error *e);
 
-/* Sessions: only hashes of tokens are kept. */
 struct session_row {
-    struct hash token; /* SHA-256 of the cookie's value */
+    struct hash token; /* SHA-256 of the cookie's value: only this is kept */
     char admin[65];
     char csrf[65];
     int64_t created_ms, used_ms; /* Unix time */
@@ -143,8 +143,8 @@ MUST_USE err_t store_audit(
     struct error *e);
 
 /* Recomputes the hash chain, every objhash, name, reference and sealed body, the fingerprint
- * of head and of every full index (also from the changes that lead to it). Changes nothing.
- * ERR_CORRUPT with the first difference. *ret_checked: commits, bodies and objects seen. */
+ * of head and of every full index (also from the changes that lead to it), every member record.
+ * Changes nothing. ERR_CORRUPT with the first difference. *ret_checked: what was seen. */
 MUST_USE err_t store_verify(struct store *s, int64_t *ret_checked, struct error *e);
 
 #endif

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "base/arena.h"
 #include "store/container.h"
+#include "store/content.h"
+#include "store/members.h"
 
 static err_t
 check_file(const struct store *s, struct error *e)
@@ -108,19 +111,20 @@ check_one_index(const struct store *s, int64_t seq, const struct commit *c, stru
     err_t code = check_index(s, seq, c, true, e);
 
     if (code == ERR_OK) {
-        code = content_has_index(s, seq, false, &behind, e);
+        code = content_is_kept(s, seq, false, &behind, e);
     }
     return code == ERR_OK && behind ? check_index(s, seq, c, false, e) : code;
 }
 
-/* The full indexes that are there, and the head. */
+/* The full indexes that are there, the head, and the ends of discarded branches. */
 static err_t
 check_indexes(const struct store *s, struct error *e)
 {
     static const char sql[] =
         "SELECT " COMMIT_COLUMNS " FROM commit_log WHERE "
         "has_full AND EXISTS (SELECT 1 FROM commit_full f WHERE f.seq = commit_log.seq) "
-        "OR seq = (SELECT head_seq FROM meta) ORDER BY seq";
+        "OR seq = (SELECT head_seq FROM meta) "
+        "OR (kept AND seq IN (SELECT seq FROM discarded)) ORDER BY seq";
     CLEANUP(query_cleanup) struct query q = {0};
     bool row = false;
     err_t code = query_open(s->db, sql, &q, e);
@@ -286,6 +290,20 @@ check_container(const struct store *s, enum scope scope, int64_t *io_checked, st
     return code;
 }
 
+static err_t
+check_members(struct store *s, int64_t *io_checked, struct error *e)
+{
+    CLEANUP(xfree_cleanup) struct member *members = NULL;
+    size_t count = 0;
+    err_t code = store_members(s, &members, &count, e);
+
+    if (code == ERR_OK && count > 0) {
+        crypt_wipe(members, count * sizeof *members);
+        *io_checked += (int64_t)count;
+    }
+    return code;
+}
+
 err_t
 store_verify(struct store *s, int64_t *ret_checked, struct error *e)
 {
@@ -312,6 +330,9 @@ store_verify(struct store *s, int64_t *ret_checked, struct error *e)
     }
     if (code == ERR_OK) {
         code = check_indexes(s, e);
+    }
+    if (code == ERR_OK) {
+        code = check_members(s, &checked, e);
     }
     if (code == ERR_OK) {
         *ret_checked = checked;

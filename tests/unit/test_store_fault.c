@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
-#include "tests/support/store_lab.h"
+#include "tests/support/store_copy.h"
 
 static int calls_until_failure; /* 0: none fails */
 static int fail_errno;
@@ -173,11 +173,77 @@ failed_commit_changes_nothing(void **state)
     assert_in_range(refused, 10, 500);
 }
 
+/* A node with a commit of its own takes over two commits of another. */
+static struct outcome
+adopt_fails(int at, int errno_value, const char *word)
+{
+    struct store_lab l;
+    struct store_lab other;
+    CLEANUP(store_copy_fini) struct store_copy c = {0};
+    CLEANUP(snapshot_cleanup) struct snapshot *first = NULL;
+    CLEANUP(snapshot_cleanup) struct snapshot *local = NULL;
+    CLEANUP(snapshot_cleanup) struct snapshot *shared = NULL;
+    struct adopt_request q;
+    struct commit head = {.rev = -1};
+    struct error e;
+    struct outcome out;
+    err_t code;
+
+    store_lab_init(&other);
+    other.now_ms += 1000;
+    store_lab_open(&other);
+    first = store_lab_shared(&other);
+    shared = store_lab_with(first, store_lab_server(1, NULL, 8080));
+    (void)store_lab_commit(&other, shared, NULL);
+    snapshot_unref(first);
+    store_lab_init(&l);
+    store_lab_open(&l);
+    first = store_lab_shared(&l);
+    local = store_lab_local(&l);
+    store_copy_take(&c, &other, &l);
+    q = store_copy_request(&c);
+    arm(at, errno_value);
+    code = store_adopt(l.store, &q, &head, &e);
+    out = (struct outcome){failed, code != ERR_OK};
+    arm(0, 0);
+    if (out.refused) {
+        assert_int_equal(code, ERR_IO);
+        assert_non_null(strstr(e.msg, word));
+        assert_int_equal(head.rev, -1);
+        assert_stored(&l, first, local);
+        assert_int_equal(store_lab_number(&l, "SELECT count(*) FROM commit_log"), 1);
+        assert_int_equal(store_lab_number(&l, "SELECT count(*) FROM discarded"), 0);
+        code = store_adopt(l.store, &q, &head, &e);
+    }
+    assert_int_equal(code, ERR_OK);
+    assert_int_equal(head.rev, 2);
+    assert_stored(&l, shared, local);
+    assert_int_equal(store_lab_number(&l, "SELECT count(*) FROM commit_log"), 3);
+    store_lab_fini(&l);
+    store_lab_fini(&other);
+    return out;
+}
+
+static void
+failed_adoption_changes_nothing(void **state)
+{
+    struct outcome out = {.hit = true};
+    int refused = 0;
+
+    (void)state;
+    for (int at = 1; out.hit; at++) {
+        out = adopt_fails(at, EIO, "database");
+        refused += out.refused ? 1 : 0;
+    }
+    assert_in_range(refused, 10, 500);
+}
+
 static void
 full_disk_is_named(void **state)
 {
     (void)state;
     assert_true(commit_fails(1, ENOSPC, "the disk is full").refused);
+    assert_true(adopt_fails(1, ENOSPC, "the disk is full").refused);
 }
 
 static void
@@ -251,6 +317,7 @@ main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(failed_commit_changes_nothing),
+        cmocka_unit_test(failed_adoption_changes_nothing),
         cmocka_unit_test(full_disk_is_named),
         cmocka_unit_test(failed_draft_changes_nothing),
         cmocka_unit_test(failed_first_start_is_taken_up),

@@ -247,25 +247,6 @@ what_a_waiting_commit_goes_back_to_is_kept(void **state)
         store_commit_content(l->store, &g->commits[4].id, &found, &e), ERR_NOT_FOUND);
 }
 
-/* It counted every commit. */
-static void
-what_a_former_release_forgot_is_no_damage(void **state)
-{
-    struct store_lab *l = *state;
-    CLEANUP(log_cleanup) struct log *g = log_start(l);
-
-    log_extend(l, g, 150);
-    commit_direct(l, STORE_KEPT_COMMITS);
-    store_lab_script(
-        l, "DELETE FROM commit_full WHERE seq < 129;"
-           "DELETE FROM body WHERE objhash IN (SELECT objhash FROM commit_entry "
-           "WHERE seq BETWEEN 2 AND 90 AND kind = 'server');");
-    assert_verified(l);
-    assert_content(l, g, 149);
-    commit_direct(l, STORE_PRUNE_WRITES);
-    assert_verified(l);
-}
-
 static void
 keeps_bodies_that_the_draft_or_the_local_container_needs(void **state)
 {
@@ -397,7 +378,7 @@ names_the_candidates_of_a_revision_that_is_not_unique(void **state)
     log_extend(l, g, 3);
     store_lab_script(
         l, "INSERT INTO commit_log SELECT 100, zeroblob(32), rev, schema_version, "
-           "zeroblob(32), node, author, summary, at_ms, 0, 0 FROM commit_log "
+           "zeroblob(32), node, author, summary, at_ms, 0, 0, 0 FROM commit_log "
            "WHERE rev = 2");
     assert_int_equal(store_commit_find(l->store, "2", &found, &e), ERR_CONFLICT);
     hash_hex(&g->commits[1].fp, hex);
@@ -409,14 +390,14 @@ names_the_candidates_of_a_revision_that_is_not_unique(void **state)
 
     store_lab_script(
         l, "INSERT INTO commit_log SELECT 101, randomblob(32), rev, schema_version, "
-           "fp, node, author, summary, at_ms, 0, 0 FROM commit_log WHERE seq = 2");
+           "fp, node, author, summary, at_ms, 0, 0, 0 FROM commit_log WHERE seq = 2");
     assert_int_equal(store_commit_find(l->store, spec, &found, &e), ERR_CONFLICT);
     hash_hex(&g->commits[1].id, hex);
     assert_non_null(strstr(e.msg, hex));
 
     store_lab_script(
         l, "INSERT INTO commit_log SELECT 200 + seq, randomblob(32), 2, schema_version, "
-           "randomblob(32), node, author, summary, at_ms, 0, 0 FROM commit_log");
+           "randomblob(32), node, author, summary, at_ms, 0, 0, 0 FROM commit_log");
     assert_int_equal(store_commit_find(l->store, "2", &found, &e), ERR_CONFLICT);
     assert_non_null(strstr(e.msg, ", ..."));
 }
@@ -444,8 +425,6 @@ main(void)
             commits_of_direct_kinds_do_not_push_the_others_out, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             what_a_waiting_commit_goes_back_to_is_kept, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            what_a_former_release_forgot_is_no_damage, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             keeps_bodies_that_the_draft_or_the_local_container_needs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(

@@ -106,8 +106,11 @@ static const struct damage damages[] = {
      "revision 65"},
     {"DELETE FROM commit_full WHERE seq = 65 AND kind = 'pool'", "revision 65"},
     {"DELETE FROM commit_full WHERE seq = 1", "full index of revision 1"},
+    {"DELETE FROM commit_full WHERE seq = 65", "full index of revision 65"},
     {"UPDATE commit_entry SET objhash = NULL WHERE seq = 64", "changes of revision 65"},
     {"DELETE FROM commit_entry WHERE seq = 70", "revision 71"},
+    {"UPDATE commit_log SET kept = 0 WHERE seq = 71", "revision 71"},
+    {"UPDATE commit_log SET kept = 0 WHERE seq = 50", "revision 51"},
     /* objects */
     {"UPDATE shared_object SET name = 'web9' WHERE name = 'web1'", "web1"},
     {"UPDATE shared_object SET objhash = (SELECT objhash FROM commit_entry WHERE seq = 4) "

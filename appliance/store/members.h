@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who belongs to the cluster: this node's own id, and the member records that it holds. */
+#ifndef LOCKSTEP_STORE_MEMBERS_H
+#define LOCKSTEP_STORE_MEMBERS_H
+
+#include "model/member.h"
+#include "store/store.h"
+
+/* Random, made at the first start, never changed. */
+MUST_USE err_t store_node_id(struct store *s, char ret[MEMBER_ID_BYTES], struct error *e);
+/* Sorted by id, tombstones too, with their keys; *ret is malloc'ed, to be wiped after use, and
+ * NULL when there are none. The key of this node's own record is what its peers present. */
+MUST_USE err_t
+store_members(struct store *s, struct member **ret, size_t *ret_count, struct error *e);
+/* One transaction. A record replaces the one of the same id, whatever their seq. Keys are
+ * stored sealed. */
+MUST_USE err_t
+store_member_put(struct store *s, const struct member *list, size_t count, struct error *e);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/support/store_copy.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+
+static void
+must(err_t code, const struct error *e)
+{
+    if (code != ERR_OK) {
+        (void)fprintf(stderr, "%s: %s\n", error_name(code), e->msg);
+        abort();
+    }
+}
+
+struct commit
+store_copy_head(struct store_lab *l)
+{
+    struct store_state st;
+    struct error e;
+
+    must(store_load(l->store, &st, &e), &e);
+    snapshot_unref(st.shared);
+    snapshot_unref(st.local);
+    draft_list_free(&st.draft);
+    return st.head;
+}
+
+static void
+take_bodies(struct store_copy *c, struct store_lab *from, const struct lineage_commit *x)
+{
+    struct object **found = NULL;
+    struct error e;
+
+    must(store_objects(from->store, x->entries, x->entry_count, &found, &e), &e);
+    c->bodies =
+        xrealloc(c->bodies, (c->body_count + x->entry_count + 1) * sizeof(struct object *));
+    for (size_t i = 0; i < x->entry_count; i++) {
+        if (found[i] != NULL) {
+            c->bodies[c->body_count++] = found[i];
+        }
+    }
+    free(found);
+}
+
+void
+store_copy_take(struct store_copy *c, struct store_lab *from, struct store_lab *to)
+{
+    struct commit have = store_copy_head(to);
+    struct lineage_request q;
+    struct error e;
+
+    *c = (struct store_copy){.head = store_copy_head(from), .shared = store_lab_shared(from)};
+    q = (struct lineage_request){
+        .head = &c->head.id, .have = &have.id, .have_count = 1, .max = 1000};
+    must(store_lineage(from->store, &q, &c->commits, &e), &e);
+    for (size_t i = 0; i < c->commits.count; i++) {
+        take_bodies(c, from, &c->commits.items[i]);
+    }
+}
+
+void
+store_copy_fini(struct store_copy *c)
+{
+    for (size_t i = 0; i < c->body_count; i++) {
+        object_unref(c->bodies[i]);
+    }
+    free(c->bodies);
+    lineage_free(&c->commits);
+    snapshot_unref(c->shared);
+}
+
+struct adopt_request
+store_copy_request(const struct store_copy *c)
+{
+    return (struct adopt_request){
+        .commits = &c->commits,
+        .bodies = c->bodies,
+        .body_count = c->body_count,
+        .move_head = true,
+        .head = c->head.id,
+        .shared_to = c->shared,
+        .author = "node proxy2",
+    };
+}
+
+struct commit
+store_copy_pull(struct store_lab *to, struct store_lab *from, bool move_head)
+{
+    CLEANUP(store_copy_fini) struct store_copy c = {0};
+    struct adopt_request q;
+    struct commit head;
+    struct error e;
+
+    store_copy_take(&c, from, to);
+    q = store_copy_request(&c);
+    q.move_head = move_head;
+    must(store_adopt(to->store, &q, &head, &e), &e);
+    return head;
+}

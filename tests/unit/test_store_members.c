@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "store/members.h"
+#include "tests/support/store_lab.h"
+
+static int
+set_up(void **state)
+{
+    static struct store_lab l;
+
+    store_lab_init(&l);
+    store_lab_open(&l);
+    *state = &l;
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    store_lab_fini(*state);
+    return 0;
+}
+
+static struct member
+member_of(unsigned n, int64_t seq)
+{
+    struct member m = {
+        .seq = seq,
+        .pin = "sha256//AAAABBBBCCCCDDDDEEEEFFFFGGGGHHHHIIIIJJJJ+/0=",
+        .release = "0.1.0",
+        .schema_version = 2,
+    };
+
+    (void)snprintf(m.id, sizeof m.id, "%032x", n);
+    (void)snprintf(m.name, sizeof m.name, "proxy%u", n);
+    (void)snprintf(m.url, sizeof m.url, "https://192.0.2.%u:8443", n);
+    (void)snprintf(m.key, sizeof m.key, "SENTINEL-key-of-%u", n);
+    return m;
+}
+
+static void
+put(struct store_lab *l, const struct member *list, size_t count)
+{
+    struct error e;
+
+    if (store_member_put(l->store, list, count, &e) != ERR_OK) {
+        fail_msg("%s", e.msg);
+    }
+}
+
+static void
+assert_members(struct store_lab *l, const struct member *wanted, size_t count)
+{
+    struct member *found = NULL;
+    size_t found_count = 99;
+    struct error e;
+
+    assert_int_equal(store_members(l->store, &found, &found_count, &e), ERR_OK);
+    assert_int_equal(found_count, count);
+    for (size_t i = 0; i < count; i++) {
+        assert_string_equal(found[i].id, wanted[i].id);
+        assert_int_equal(found[i].seq, wanted[i].seq);
+        assert_int_equal(found[i].gone, wanted[i].gone);
+        assert_string_equal(found[i].name, wanted[i].name);
+        assert_string_equal(found[i].url, wanted[i].url);
+        assert_string_equal(found[i].pin, wanted[i].pin);
+        assert_string_equal(found[i].key, wanted[i].key);
+    }
+    free(found);
+}
+
+static void
+node_id_is_random_and_stays(void **state)
+{
+    struct store_lab *l = *state;
+    struct store_lab other;
+    char ids[3][MEMBER_ID_BYTES];
+    struct error e;
+
+    assert_int_equal(store_node_id(l->store, ids[0], &e), ERR_OK);
+    assert_true(member_id_valid(ids[0]));
+    store_lab_reopen(l);
+    assert_int_equal(store_node_id(l->store, ids[1], &e), ERR_OK);
+    assert_string_equal(ids[0], ids[1]);
+    store_lab_init(&other);
+    store_lab_open(&other);
+    assert_int_equal(store_node_id(other.store, ids[2], &e), ERR_OK);
+    assert_string_not_equal(ids[0], ids[2]);
+    store_lab_fini(&other);
+}
+
+static void
+there_are_none_at_first(void **state)
+{
+    assert_members(*state, NULL, 0);
+}
+
+static void
+records_survive_a_restart_sorted_by_id(void **state)
+{
+    struct store_lab *l = *state;
+    struct member list[3] = {member_of(3, 1), member_of(1, 5), member_of(2, 9)};
+    struct member sorted[3] = {list[1], list[2], list[0]};
+    struct error e;
+    int64_t checked;
+
+    list[2].gone = true;
+    sorted[1].gone = true;
+    list[0].key[0] = '\0';
+    sorted[2].key[0] = '\0';
+    l->now_ms = 5000;
+    put(l, list, 3);
+    for (int i = 0; i < 2; i++) {
+        assert_members(l, sorted, 3);
+        assert_int_equal(store_verify(l->store, &checked, &e), ERR_OK);
+        store_lab_reopen(l);
+    }
+    assert_int_equal(
+        store_lab_number(l, "SELECT count(*) FROM member WHERE peer_key IS NULL"), 1);
+    assert_int_equal(store_lab_number(l, "SELECT min(at_ms) FROM member"), 5000);
+}
+
+static void
+a_record_replaces_the_one_before_whatever_its_seq(void **state)
+{
+    struct store_lab *l = *state;
+    struct member list[2] = {member_of(1, 5), member_of(2, 5)};
+
+    put(l, list, 2);
+    list[1].seq = 3;
+    list[1].key[0] = '\0';
+    memcpy(list[1].name, "other", 6);
+    put(l, &list[1], 1);
+    assert_members(l, list, 2);
+    memset(list[1].key, 'k', MEMBER_KEY_BYTES - 1);
+    put(l, &list[1], 1);
+    assert_members(l, list, 2);
+}
+
+static void
+all_of_them_are_written_or_none(void **state)
+{
+    struct store_lab *l = *state;
+    struct member list[2] = {member_of(1, 5), member_of(2, 0)};
+    struct error e;
+
+    assert_int_equal(store_member_put(l->store, list, 2, &e), ERR_CONFLICT);
+    assert_members(l, NULL, 0);
+}
+
+static void
+keys_are_not_in_the_files(void **state)
+{
+    static const char *const names[] = {"lockstep.db", "lockstep.db-wal", "lockstep.db-shm"};
+    struct store_lab *l = *state;
+    struct member m = member_of(1, 5);
+
+    put(l, &m, 1);
+    for (int i = 0; i < 2; i++) {
+        bool found_name = false;
+
+        for (size_t n = 0; n < ARRAY_LEN(names); n++) {
+            CLEANUP(buf_fini) struct buf bytes = {.max = (size_t)16 << 20};
+            CLEANUP(buf_fini) struct buf path = {.max = 256};
+            struct error e;
+
+            store_lab_path(l, names[n], &path);
+            if (file_read_at(AT_FDCWD, buf_str(&path), &bytes, &e) != ERR_OK) {
+                assert_int_equal(e.code, ERR_NOT_FOUND);
+                continue;
+            }
+            assert_null(memmem(buf_str(&bytes), bytes.len, "SENTINEL", 8));
+            found_name |= memmem(buf_str(&bytes), bytes.len, "proxy1", 6) != NULL;
+        }
+        assert_true(found_name);
+        store_lab_reopen(l);
+    }
+}
+
+static void
+damage_is_found(void **state)
+{
+    static const char *const damages[] = {
+        "UPDATE member SET record = replace(record, '\"seq\":5', '\"seq\":6') WHERE seq = 5",
+        "UPDATE member SET gone = 1",
+        "UPDATE member SET seq = 6 WHERE seq = 5",
+        "UPDATE member SET record = '{}'",
+        "UPDATE member SET record = 'x'",
+        "UPDATE member SET peer_key = x'00'",
+        "UPDATE member SET peer_key = zeroblob(300)",
+        /* The key of another: it is bound to its row. */
+        "UPDATE member SET peer_key = (SELECT peer_key FROM member WHERE seq = 7) WHERE seq = 5",
+    };
+    struct store_lab *l = *state;
+    struct member list[2] = {member_of(1, 5), member_of(2, 7)};
+
+    for (size_t i = 0; i < ARRAY_LEN(damages); i++) {
+        struct member *found = NULL;
+        size_t count = 0;
+        int64_t checked;
+        struct error e;
+
+        put(l, list, 2);
+        store_lab_script(l, damages[i]);
+        if (store_members(l->store, &found, &count, &e) != ERR_CORRUPT) {
+            fail_msg("not found: %s", damages[i]);
+        }
+        assert_null(found);
+        assert_non_null(strstr(e.msg, list[0].id));
+        assert_int_equal(store_verify(l->store, &checked, &e), ERR_CORRUPT);
+    }
+    put(l, list, 2);
+    assert_members(l, list, 2);
+}
+
+int
+main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(node_id_is_random_and_stays, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(there_are_none_at_first, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            records_survive_a_restart_sorted_by_id, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_record_replaces_the_one_before_whatever_its_seq, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(all_of_them_are_written_or_none, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(keys_are_not_in_the_files, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(damage_is_found, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
