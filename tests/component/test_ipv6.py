@@ -14,20 +14,11 @@ OWN = "2001:db8::1"
 OTHER = "2001:db8::2"
 
 
-class Six(node.Node):
-    def command(self):
-        return super().command() + ["--listen", "[::1]:8443"]
-
-    def __init__(self):
-        super().__init__()
-        self.api.address = "::1"
-
-
 class IPv6(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.backend = Backend("six", "::1")
-        cls.node = Six()
+        cls.node = node.Node(address="::1")
         cls.addClassCleanup(cls.node.close)
         cls.api = cls.node.set_up().api
         cls.api.expect(200, "POST", "/api/v1/publish", {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The first command of the README: it shows a served URL, and Ctrl-C leaves nothing."""
 import contextlib
+import glob
 import os
 import re
 import shlex
@@ -12,7 +13,7 @@ import subprocess
 import unittest
 
 import node
-from lab import end_descendants, wait_for
+from lab import end_descendants, run, wait_for
 from terminal import on_terminal
 
 COMMAND = [os.path.join(node.SOURCE, "packaging", "quickstart")]
@@ -76,6 +77,32 @@ class QuickStart(unittest.TestCase):
         self.assert_gone(process, family)
         self.assertEqual(process.returncode, 130)
 
+    def test_several_nodes_are_reached_and_leave_nothing(self):
+        with subprocess.Popen(["true"]) as ended:
+            stale = "lockstep-quickstart-%d-n1" % ended.pid
+        run("ip", "netns", "add", stale)
+        self.addCleanup(run, "ip", "netns", "delete", stale, check=False)
+        links = socket.if_nameindex()
+        process, out, family = self.start("--nodes", "3")
+        self.assertFalse(os.path.exists("/run/netns/" + stale))
+        apis = re.findall(r"API of n\d +(\S+)", out)
+        self.assertEqual(len(set(apis)), 3, out)
+        for api in apis:
+            self.assertEqual(self.curl("-k", api + "health").strip(), "up")
+        services = re.findall(r"Published service +(\S+)", out)
+        # Joined nodes all have it; a release that cannot join says so.
+        self.assertEqual(len(services), 1 if "no call to join" in out else 3, out)
+        for service in services:
+            self.assertIn("Hello from sample", self.curl(service))
+        client = re.search(r"Client +(ip .*)", out)[1]
+        self.assertIn("Hello from sample", run(*shlex.split(client)).stdout)
+        for program in ("lockstepd", "haproxy"):
+            self.assertGreaterEqual(len([p for p in family if node.program_of(p) == program]), 3)
+        process.send_signal(signal.SIGINT)
+        self.assert_gone(process, family)
+        self.assertEqual(glob.glob("/run/netns/lockstep-quickstart-%d-*" % process.pid), [])
+        self.assertEqual(socket.if_nameindex(), links)
+
     def test_leaves_nothing_when_a_part_of_it_is_killed(self):
         for program, word in (("lockstep-run", "the node stopped"), ("python3", "web server")):
             with self.subTest(program=program):
@@ -109,7 +136,7 @@ class QuickStart(unittest.TestCase):
             known = set(re.findall(r"[\w.-]+", file.read().split("## Directories")[1]))
         found = set()
         for top in ("state", "run"):
-            for path, folders, files in os.walk(os.path.join(self.folder, top)):
+            for path, folders, files in os.walk(os.path.join(self.folder, "quickstart", top)):
                 names = folders if re.search(r"/generation/\d+/", path) else folders + files
                 found.update(re.sub(r"^\d+$", "N", name) for name in names)
         return found - known
@@ -132,12 +159,23 @@ class QuickStart(unittest.TestCase):
         return done.stderr
 
     def test_refuses_what_it_cannot_do(self):
-        self.assertIn("--nodes 1", self.refused(1, "--nodes", "3"))
+        self.assertIn("16 at most", self.refused(2, "--nodes", "17"))
+        self.assertIn("one node only",
+                      self.refused(2, "--nodes", "2", "--service-address", "0.0.0.0"))
+        self.assertIn("like 10.77.0.0/24", self.refused(2, "--network", "10.77.0.0"))
         self.assertIn("'--fast'", self.refused(2, "--fast"))
         self.assertIn("--api-port needs", self.refused(2, "--api-port"))
         self.assertIn("65535", self.refused(2, "--api-port", "70000"))
         self.assertIn("needs an IP", self.refused(2, "--service-address", "localhost"))
         self.assertIn("different ports", self.refused(2, "--api-port", "8080"))
+
+    def test_takes_no_network_that_the_machine_has(self):
+        for taken in ("10.99.0.0/25", "10.99.0.0/16"):
+            run("ip", "route", "add", taken, "dev", "lo")
+            self.addCleanup(run, "ip", "route", "delete", taken, check=False)
+            self.assertIn("route to 10.99.0.0/24",
+                          self.refused(1, "--nodes", "2", "--network", "10.99.0.0/24"))
+            run("ip", "route", "delete", taken)
 
     def test_names_the_port_that_is_taken(self):
         with socket.create_server(("127.0.0.1", 8443)):

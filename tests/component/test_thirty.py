@@ -96,14 +96,10 @@ class Thirty(unittest.TestCase):
     @classmethod
     def connect(cls):
         """Every address of 10.20.0.0/16 is one of the other namespace."""
-        name = cls.servers.name
-        lab.run("ip", "link", "add", "servers", "type", "veth", "peer", "name", "node",
-                "netns", name)
+        cls.servers.connect("servers", "node", "10.21.0.2/30")
         lab.run("ip", "address", "add", "10.21.0.1/30", "dev", "servers")
-        lab.run("ip", "link", "set", "servers", "up")
-        lab.run("ip", "-n", name, "address", "add", "10.21.0.2/30", "dev", "node")
-        lab.run("ip", "-n", name, "link", "set", "node", "up")
-        lab.run("ip", "-n", name, "route", "add", "local", "10.20.0.0/16", "dev", "lo")
+        with cls.servers:
+            lab.run("ip", "route", "add", "local", "10.20.0.0/16", "dev", "lo")
         lab.run("ip", "route", "add", "10.20.0.0/16", "via", "10.21.0.2")
 
     @classmethod

@@ -6,10 +6,9 @@ import os
 import pathlib
 import signal
 import socket
-import subprocess
 import threading
 
-from lab import BUILD, HAPROXY, Lab, is_alive, wait_for
+from lab import BUILD, HAPROXY, Lab, is_alive, run, wait_for
 
 UID = 64123  # of lockstepd; nobody else has it
 GROUP = "nogroup"
@@ -157,10 +156,8 @@ class Direct:
         process = self.lab.start("/usr/bin/python3", "-c", code, ns=self.ns)
 
         def listening():
-            listed = subprocess.run(
-                ["ip", "netns", "exec", self.ns.name, "ss", "-Hltn"], check=True,
-                capture_output=True, text=True).stdout
-            return "%s:%d " % (address, port) in listed
+            with self.ns:
+                return "%s:%d " % (address, port) in run("ss", "-Hltn").stdout
         wait_for(listening, "somebody listens on port %d" % port)
         return process
 

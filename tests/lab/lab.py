@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 BUILD = pathlib.Path(os.environ["LOCKSTEP_BUILD"])
@@ -43,8 +44,9 @@ def wait_for(condition, what, deadline_s=DEADLINE_S):
         time.sleep(0.01)
 
 
-def run(*argv, check=True):
-    return subprocess.run([str(a) for a in argv], check=check, capture_output=True, text=True)
+def run(*argv, check=True, text_in=None):
+    return subprocess.run([str(a) for a in argv], check=check, capture_output=True, text=True,
+                          input=text_in)
 
 
 def stat_fields(pid):
@@ -94,43 +96,88 @@ def reap():
             pass
 
 
-def end_descendants(processes):
+def end_descendants(processes, ns=None):
     """Kills all that this process started, orphans included, and waits until they are gone.
-    processes: the Popen objects among them, whose status is theirs to take."""
+    processes: the Popen objects among them, whose status is theirs to take. ns: only those in
+    this namespace."""
     def none_left():
-        left = descendants()
+        left = [pid for pid in descendants() if ns is None or ns.holds(pid)]
         for pid in left:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         for process in processes:
             process.poll()
-        reap()
+        if ns is None:
+            reap()
         return not left
     wait_for(none_left, "all processes are gone")
 
 
 class Netns:
-    """A network namespace with its loopback up; inside "with", sockets of this thread are made
-    in it."""
+    """A network namespace with its loopback up. Inside "with", sockets, processes and threads
+    that this thread starts are in it. It has no name in the system and ends with the last
+    process in it, however the test ends."""
 
-    def __init__(self, name):
+    def __init__(self, name, fd=None):
+        """fd: of one that is there, instead of a new one."""
         self.name = name
-        self.before = None
-        run("ip", "netns", "add", name)
-        run("ip", "-n", name, "link", "set", "lo", "up")
+        self.address = None
+        self.entered = threading.local()
+        self.fd = self.made() if fd is None else fd
+
+    @property
+    def path(self):
+        """For programs, as long as the test lives."""
+        return "/proc/%d/fd/%d" % (os.getpid(), self.fd)
+
+    @property
+    def inode(self):
+        return os.fstat(self.fd).st_ino
+
+    def holds(self, pid):
+        with contextlib.suppress(OSError):
+            return os.stat("/proc/%d/ns/net" % pid).st_ino == self.inode
+        return False
+
+    def connect(self, outside, inside, address):
+        """A pair of interfaces: outside where the caller is, inside, with this address and
+        prefix length, in here."""
+        self.address = address.split("/")[0]
+        run("ip", "link", "add", outside, "type", "veth", "peer", "name", inside,
+            "netns", self.path)
+        run("ip", "link", "set", outside, "up")
+        with self:
+            run("ip", "address", "add", address, "dev", inside)
+            run("ip", "link", "set", inside, "up")
 
     def __enter__(self):
-        self.before = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
-        fd = os.open("/run/netns/" + self.name, os.O_RDONLY)
-        try:
-            self.switch(fd)
-        finally:
-            os.close(fd)
+        if not hasattr(self.entered, "before"):
+            self.entered.before = []
+        self.entered.before.append(self.opened())
+        self.switch(self.fd)
         return self
 
     def __exit__(self, *_exc):
-        self.switch(self.before)
-        os.close(self.before)
+        before = self.entered.before.pop()
+        self.switch(before)
+        os.close(before)
+
+    @classmethod
+    def made(cls):
+        before = cls.opened()
+        try:
+            if LIBC.unshare(CLONE_NEWNET) != 0:
+                raise OSError(ctypes.get_errno(), "unshare")
+            run("ip", "link", "set", "lo", "up")
+            return cls.opened()
+        finally:
+            cls.switch(before)
+            os.close(before)
+
+    @staticmethod
+    def opened():
+        """The one of this thread."""
+        return os.open("/proc/thread-self/ns/net", os.O_RDONLY)
 
     @staticmethod
     def switch(fd):
@@ -138,7 +185,7 @@ class Netns:
             raise OSError(ctypes.get_errno(), "setns")
 
     def delete(self):
-        run("ip", "netns", "delete", self.name, check=False)
+        os.close(self.fd)
 
 
 class Lab:
@@ -151,19 +198,16 @@ class Lab:
         self.processes = []
 
     def netns(self):
-        ns = Netns("lockstep-%d-%d" % (os.getpid(), len(self.namespaces)))
+        ns = Netns("ns%d" % len(self.namespaces))
         self.namespaces.append(ns)
         return ns
 
     def start(self, *argv, ns=None, log=None, **options):
         """A process in the namespace; its outputs are appended to the file log."""
-        command = [str(a) for a in argv]
-        if ns is not None:
-            command = ["ip", "netns", "exec", ns.name, *command]
         sink = open(log or self.dir / "output", "ab")  # pylint: disable=consider-using-with
-        with sink:
+        with sink, ns or contextlib.nullcontext():
             process = subprocess.Popen(  # pylint: disable=consider-using-with
-                command, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink,
+                [str(a) for a in argv], stdin=subprocess.DEVNULL, stdout=sink, stderr=sink,
                 start_new_session=True, **options)
         self.processes.append(process)
         return process

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One real node: lockstep-run with lockstepd, lockstep-helper and HAProxy, in a network
-namespace of the test process."""
+"""One real node: lockstep-run with lockstepd, lockstep-helper and HAProxy, in the network
+namespace of the test process or in one of its own."""
 import atexit
+import contextlib
 import ctypes
 import json
 import os
@@ -65,18 +66,25 @@ def program_of(pid):
         return ""
 
 
+def joined(address, port):
+    return ("[%s]:%d" if ":" in address else "%s:%d") % (address, port)
+
+
 class Node:
-    def __init__(self, name="n1", crash_file=False, tunables=None, data=None, dies_at=None):
+    def __init__(self, name="n1", crash_file=False, tunables=None, data=None, dies_at=None,
+                 ns=None, address="127.0.0.1"):
         """data: a tar file with what the node finds as its data directory. dies_at: where the
-        first lockstepd dies, with crash_file and data."""
+        first lockstepd dies, with crash_file and data. ns: where it runs. address: of its
+        API."""
         self.name = name
+        self.ns = ns
         self.root = tempfile.mkdtemp(prefix="lockstep-test-%d-" % os.getpid())
         os.chmod(self.root, 0o755)
         atexit.register(self.sweep)  # a class whose preparation fails is never closed
         self.state = os.path.join(self.root, "state")
         self.run_dir = os.path.join(self.root, "run")
         self.log_path = os.path.join(self.root, "log")
-        self.api = Api("127.0.0.1", 8443)
+        self.api = Api(address, 8443)
         self.process = None
         with open(os.path.join(self.root, "tunables.json"), "w", encoding="ascii") as file:
             json.dump(dict(TUNABLES, **(tunables or {})), file)
@@ -105,14 +113,15 @@ class Node:
         command = [os.path.join(BUILD, "lockstep-run"), "--state-dir", self.state,
                    "--run-dir", self.run_dir, "--user", str(UID), "--libexec", BUILD,
                    "--haproxy", HAPROXY,
-                   "--node-name", self.name, "--listen", "127.0.0.1:8443",
+                   "--node-name", self.name,
+                   "--listen", joined(self.api.address, self.api.port),
                    "--tunables", os.path.join(self.root, "tunables.json")]
         if self.crash_path:
             command += ["--lockstepd-arg", "--crash", "--lockstepd-arg", "@" + self.crash_path]
         return command
 
     def start(self):
-        with open(self.log_path, "ab") as log:
+        with open(self.log_path, "ab") as log, self.ns or contextlib.nullcontext():
             self.process = subprocess.Popen(
                 self.command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
 
@@ -178,6 +187,18 @@ class Node:
     def pid_of(self, program):
         return wait_for(lambda: self.pids(program), program + " runs")[0]
 
+    def take_down(self, program):
+        """Kills it; lockstep-run is held meanwhile, so that it stays down until put_up()."""
+        pids = self.pids(program)
+        assert pids, program + " does not run"
+        self.process.send_signal(signal.SIGSTOP)
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: not self.pids(program), program + " is down")
+
+    def put_up(self):
+        self.process.send_signal(signal.SIGCONT)
+
     def generation(self, link="current"):
         return os.path.realpath(os.path.join(self.state, "generation", link))
 
@@ -203,6 +224,7 @@ class Node:
     def stop(self):
         """Ends it in order; nothing of it may be left."""
         if self.process is not None and self.process.poll() is None:
+            self.put_up()
             family = descendants(self.process.pid)
             self.process.send_signal(signal.SIGTERM)
             status = self.process.wait(30)
@@ -211,8 +233,9 @@ class Node:
             assert status == 0, "lockstep-run ended with %d:\n%s" % (status, self.log()[-4000:])
 
     def kill(self):
-        """As a power cut would: all processes of the test, orphans included."""
-        end_descendants([self.process])
+        """As a power cut would: all processes of the test, or of the node's namespace, orphans
+        included."""
+        end_descendants([self.process], self.ns)
 
     def close(self):
         try:

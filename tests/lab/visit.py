@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A visitor: one request through HAProxy, on a connection of its own."""
+"""A visitor: one request through HAProxy, on a connection of its own, from the namespace of the
+thread."""
 import contextlib
 import http.client
 import json
@@ -23,8 +24,8 @@ def visit(host, path="/", port=80, to="127.0.0.1", source=None, headers=None):
         return Answer(connection.getresponse())
 
 
-def serves(host="app.test"):
+def serves(host="app.test", to="127.0.0.1"):
     """Whether a server answers with 200; False, too, when nobody answers."""
     with contextlib.suppress(OSError):
-        return visit(host).status == 200
+        return visit(host, to=to).status == 200
     return False
