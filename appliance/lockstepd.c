@@ -17,17 +17,20 @@
 #include "base/crashpoint.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/x509.h"
 #include "engine/api_certificate.h"
 #include "engine/engine.h"
 #include "http/server.h"
 #include "model/value.h"
 #include "store/store.h"
+#include "sync/cluster.h"
 #include "version_gen.h"
 
 #define PEM_BYTES     ((size_t)64 << 10)
 #define PATH_BYTES    4096
 #define ADDRESS_BYTES 64
 #define NAME_BYTES    65
+#define URL_BYTES     128
 #define PORT_DEFAULT  8443
 #define RETRY_MS      (HTTP_CLOSED_S * 1000)
 /* For a host whose own name is no name of ours. */
@@ -246,6 +249,27 @@ wait_for_signal(int fd, int ms, struct error *e)
     return ERR_OK;
 }
 
+/* Where other nodes find this one, unless its settings say so, and by which key they know it.
+ */
+static err_t
+present(const struct options *o, const struct http_config *config, int port, struct error *e)
+{
+    bool anywhere = strcmp(o->address, "0.0.0.0") == 0 || strcmp(o->address, "::") == 0;
+    bool v6 = strchr(o->address, ':') != NULL;
+    char url[URL_BYTES] = "";
+    struct x509_info info;
+    err_t code = x509_read(config->cert_pem, strlen(config->cert_pem), &info, e);
+
+    if (code != ERR_OK) {
+        return code;
+    }
+    if (!anywhere) {
+        (void)snprintf(
+            url, sizeof url, v6 ? "https://[%s]:%d" : "https://%s:%d", o->address, port);
+    }
+    return members_present(config->engine, url, info.pin_b64, e);
+}
+
 static err_t
 open_server(
     const struct options *o, const char *data_dir, struct http_config *config,
@@ -267,6 +291,9 @@ open_server(
     config->cert_pem = buf_str(&cert);
     config->key_pem = buf_str(&key);
     code = http_open(config, ret, e);
+    if (code == ERR_OK && config->engine != NULL) {
+        code = present(o, config, http_port(*ret), e);
+    }
     if (code == ERR_OK) {
         log_info(
             "version %s, web pages and API on %s port %d", LOCKSTEP_VERSION, o->address,
@@ -349,12 +376,16 @@ serve(
         code = open_engine(&s, &s.http.engine, e);
     }
     if (code == ERR_OK && s.http.engine != NULL) {
+        code = cluster_open(s.http.engine, tunables, &clock_system, &s.http.cluster, e);
+    }
+    if (code == ERR_OK && s.http.engine != NULL) {
         code = open_server(o, data_dir, &s.http, &http, e);
         if (code == ERR_OK) {
             code = wait_for_signal(s.signals, -1, e);
         }
     }
     http_close(http);
+    cluster_close(s.http.cluster);
     engine_close(s.http.engine);
     fd_cleanup(&s.signals);
     return code;

@@ -13,6 +13,7 @@
     X(NOT_FOUND, not_found, 404)                                                               \
     X(CONFLICT, conflict, 409)                                                                 \
     X(STALE, stale, 412)                                                                       \
+    X(LOCKED, locked, 423)                                                                     \
     X(DENIED, denied, 403)                                                                     \
     X(LIMIT, limit, 413)                                                                       \
     X(BUSY, busy, 503)                                                                         \

@@ -62,6 +62,7 @@ settings(struct cli *c)
     const char *url = cli_option(c, "--url");
 
     c->json = cli_flag(c, "--json");
+    c->config.unlock = cli_flag(c, "--unlock");
     c->color = c->color && !cli_flag(c, "--no-color");
     c->config_path = cli_option(c, "--config");
     if (timeout_s < 1 || timeout_s > TIMEOUT_MAX_S) {

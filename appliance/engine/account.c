@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "engine/commit.h"
 #include "engine/first_start.h"
-#include "engine/inner.h"
 
 #define SECRET_BYTES     32
 #define CSRF_BYTES       24
@@ -316,6 +316,26 @@ account_session(struct engine *en, const char *token, struct session *ret, struc
     memcpy(ret->admin, row.admin, sizeof ret->admin);
     memcpy(ret->csrf, row.csrf, sizeof ret->csrf);
     return ERR_OK;
+}
+
+err_t
+account_unlock(struct engine *en, const char *token, bool unlock, struct error *e)
+{
+    struct hash hash;
+    err_t code = token_hash(token, &hash, e);
+
+    if (code == ERR_OK && !sessions_unlock(en->sessions, &hash, unlock)) {
+        code = error_set(e, ERR_DENIED, "not signed in");
+    }
+    return code;
+}
+
+bool
+account_unlocked(struct engine *en, const char *token)
+{
+    struct hash hash;
+
+    return token_hash(token, &hash, NULL) == ERR_OK && sessions_unlocked(en->sessions, &hash);
 }
 
 static err_t

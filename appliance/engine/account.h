@@ -38,6 +38,10 @@ MUST_USE err_t
 account_session(struct engine *en, const char *token, struct session *ret, struct error *e);
 /* The same question without renewing: an open event stream must not keep a session alive. */
 bool account_session_alive(struct engine *en, const char *token);
+/* "Edit here anyway" for this sign-in, or no longer; and whether it is so. ERR_DENIED. */
+MUST_USE err_t
+account_unlock(struct engine *en, const char *token, bool unlock, struct error *e);
+bool account_unlocked(struct engine *en, const char *token);
 MUST_USE err_t account_logout(struct engine *en, const char *token, struct error *e);
 
 /* What an automation key allows; in the arena of account_key. */

@@ -41,6 +41,12 @@ job_free(struct apply *a)
     view_unref(a->view);
     change_set_fini(&a->ops);
     only_rows_free(&a->only);
+    if (a->adopt != NULL) {
+        sync_doc_free(a->adopt);
+    }
+    free(a->adopt);
+    json_decref(a->pushed);
+    snapshot_unref(a->adopted);
     arena_free(a->ops_arena);
     arena_free(a->arena);
     free(a->author);
@@ -83,7 +89,7 @@ note_edge(
 
     task_note(tasks, a->task, "%s%s%s", edge->text, more[0] != '\0' ? ": " : "", more);
     task_step_end(tasks, a->task, event == AE_FAIL ? TASK_FAILED : TASK_OK);
-    if (event == AE_FAIL && a->failed_text == NULL) {
+    if (event == AE_FAIL && a->failed_text == NULL && a->behind == 0) {
         a->failed_text = edge->text;
         a->error = *e;
     }
@@ -124,9 +130,10 @@ result_json(const struct apply *a)
     }
     hash_hex(&a->head.id, id);
     return json_pack(
-        "{s:I, s:s, s:I, s:o}", "rev", (json_int_t)a->head.rev, "commit", id, "local_rev",
+        "{s:I, s:s, s:I, s:o, s:O*}", "rev", (json_int_t)a->head.rev, "commit", id, "local_rev",
         (json_int_t)a->local_rev, "confirm_until",
-        a->confirm_s > 0 ? json_time(a->head.confirm_until_ms) : json_null());
+        a->confirm_s > 0 ? json_time(a->head.confirm_until_ms) : json_null(), "nodes",
+        a->pushed);
 }
 
 static void
@@ -139,7 +146,9 @@ make_message(const struct apply *a, enum apply_state end, char out[MESSAGE_BYTES
         if (a->head.rev == 0) {
             (void)snprintf(out, MESSAGE_BYTES, "nothing to apply");
         } else {
-            (void)snprintf(out, MESSAGE_BYTES, "revision %lld serves", (long long)a->head.rev);
+            (void)snprintf(
+                out, MESSAGE_BYTES, "revision %lld serves%s", (long long)a->head.rev,
+                a->behind > 0 ? ", but not on every node" : "");
         }
         return;
     }
@@ -290,7 +299,7 @@ check_draft(
     if (code == ERR_OK && q->confirm_s > 0) {
         code = apply_check_confirm(&v->now, &after, p, e);
     }
-    return code;
+    return code == ERR_OK ? actor_may(q->who, v->now.shared, after.shared, e) : code;
 }
 
 /* What can be seen now, so that the caller gets it as an answer and not by the task. *ret_only:
@@ -331,7 +340,7 @@ check_request(
     if (code == ERR_OK && q->confirm_s > 0) {
         code = apply_check_confirm(&v->now, &after, p, e);
     }
-    return code;
+    return code == ERR_OK ? actor_may(q->who, v->now.shared, after.shared, e) : code;
 }
 
 err_t

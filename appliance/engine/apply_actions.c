@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "engine/apply_job.h"
+#include "engine/members.h"
 #include "engine/operator.h"
 #include "haproxy/admin.h"
 #include "model/validate.h"
@@ -108,6 +109,10 @@ make_candidate(struct apply *a, struct error *e)
             a->candidate = (struct snapshot_pair){shared, local};
         }
         return code;
+    case APPLY_ADOPT:
+        a->candidate =
+            (struct snapshot_pair){snapshot_ref(a->adopted), snapshot_ref(a->view->now.local)};
+        return ERR_OK;
     case APPLY_FOLLOW: break;
     }
     a->candidate = pair_ref(&a->view->now);
@@ -354,7 +359,45 @@ act_settle(struct apply *a, struct error *e)
     if (code == ERR_OK) {
         code = apply_save_generation(a, GENERATION_GOOD, e);
     }
+    if (code == ERR_OK &&
+        (a->mode == APPLY_FOLLOW || a->mode == APPLY_ADOPT || members_peers(a->en) == 0)) {
+        return AE_NOTHING;
+    }
     return event_of(code);
+}
+
+/* ---- push ---- */
+
+/* Here it serves and is saved: a node that has not taken it is named, and heals. */
+static enum apply_event
+act_push(struct apply *a, struct error *e)
+{
+    const struct engine_cluster *cluster = engine_cluster_take(a->en);
+    size_t behind = 0;
+    size_t i;
+    json_t *node;
+
+    a->pushed = cluster != NULL ? cluster->push(cluster->ctx) : json_array();
+    if (cluster != NULL) {
+        engine_cluster_give(a->en);
+    }
+    json_array_foreach(a->pushed, i, node)
+    {
+        if (strcmp(json_string_value(json_object_get(node, "state")), "ok") != 0) {
+            behind++;
+            (void)error_set(
+                e, ERR_UNAVAILABLE, "%s: %.180s",
+                json_string_value(json_object_get(node, "node")),
+                json_string_value(json_object_get(node, "detail")));
+        }
+    }
+    if (behind > 0) {
+        a->behind = behind;
+        return AE_FAIL;
+    }
+    apply_detail(
+        a, "%zu other node%s", json_array_size(a->pushed), PLURAL(json_array_size(a->pushed)));
+    return AE_OK;
 }
 
 /* ---- back ---- */

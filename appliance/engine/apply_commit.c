@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "engine/apply_job.h"
+#include "engine/commit.h"
 #include "model/belong.h"
 #include "version_gen.h"
 
@@ -237,7 +238,11 @@ commit_on_engine(struct engine *en, void *ctx, struct error *e)
     if (a->mode == APPLY_BACK && !confirm_waits_for(en, &a->unconfirmed.id)) {
         return error_set(e, ERR_CONFLICT, "it was confirmed meanwhile");
     }
-    if (a->mode != APPLY_FOLLOW) {
+    if (a->mode == APPLY_ADOPT) {
+        code = commit_adopt(
+            en, a->adopt, hash_equal(&a->base, &en->live.head.id) ? a->adopted : NULL,
+            a->author, e);
+    } else if (a->mode != APPLY_FOLLOW) {
         code = merge_all(a, &to, e);
         if (code == ERR_OK) {
             code = write_commit(a, &to, e);

@@ -17,6 +17,7 @@
     X(VERIFY, "See that it answers", verify)                                                   \
     X(COMMIT, "Save", commit)                                                                  \
     X(SETTLE, "Mark as last good", settle)                                                     \
+    X(PUSH, "Hand to the other nodes", push)                                                   \
     X(BACK, "Put back", back) /* switch to the generation before */                            \
     X(BACK_LOAD, "Reload the former", back_load)                                               \
     X(BACK_VERIFY, "See that the former answers", back_verify)                                 \

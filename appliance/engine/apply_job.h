@@ -6,11 +6,13 @@
 #include "engine/apply_fsm.h"
 #include "engine/apply_only.h"
 #include "engine/generation.h"
+#include "engine/sync_doc.h"
 
 enum apply_mode {
     APPLY_DRAFT,
     APPLY_OPS,
     APPLY_BACK,   /* to what was before a revision that nobody confirmed */
+    APPLY_ADOPT,  /* what another node committed */
     APPLY_FOLLOW, /* reconcile: files and HAProxy follow the head; commits nothing */
 };
 
@@ -26,6 +28,8 @@ struct apply {
     struct arena *ops_arena;
     struct only_rows only;
     int64_t confirm_s;
+    struct sync_doc *adopt;   /* of APPLY_ADOPT: on top of base */
+    struct snapshot *adopted; /* what it makes of the shared container */
 
     /* While it runs. */
     struct arena *arena;
@@ -45,6 +49,8 @@ struct apply {
     bool same;                 /* HAProxy runs these files already */
     bool switched;             /* current may be ours */
     bool back_failed;          /* files or HAProxy may not be as before */
+    json_t *pushed;            /* what became of it on the other nodes */
+    size_t behind;             /* of them that have not taken it */
     struct commit head;        /* what COMMIT made */
     struct commit unconfirmed; /* APPLY_BACK: the revision that waits */
     int64_t local_rev;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/commit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +8,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "engine/generation.h"
+#include "engine/members.h"
 
 #define SUMMARY_ROOM 160 /* bytes of the summary that name objects; then "and 3 more" */
 
@@ -121,6 +124,9 @@ commit_write(struct engine *en, const struct commit_plan *plan, struct error *e)
     take_over(&live->shared, plan->to.shared);
     take_over(&live->local, plan->to.local);
     drop_rows(en, plan);
+    if (plan->to.local != NULL) {
+        members_refresh(en);
+    }
     draft_settle(en);
     view_publish(en);
     if (plan->ends_wait) {
@@ -129,6 +135,39 @@ commit_write(struct engine *en, const struct commit_plan *plan, struct error *e)
     if (plan->confirm_s > 0 && head.rev > former_rev) {
         confirm_begin(en, &head, former_rev);
     }
+    return ERR_OK;
+}
+
+err_t
+commit_adopt(
+    struct engine *en, const struct sync_doc *d, const struct snapshot *shared,
+    const char *author, struct error *e)
+{
+    struct store_state *live = &en->live;
+    struct adopt_request q = {
+        .commits = &d->commits,
+        .bodies = d->objects,
+        .body_count = d->object_count,
+        .move_head = true,
+        .head = d->head,
+        .shared_to = shared,
+        .author = author,
+    };
+    struct commit head;
+    err_t code;
+
+    if (shared == NULL) {
+        return error_set(e, ERR_CONFLICT, "the head moved during the apply");
+    }
+    code = store_adopt(en->store, &q, &head, e);
+    if (code != ERR_OK) {
+        return code;
+    }
+    live->head = head;
+    take_over(&live->shared, shared);
+    draft_settle(en);
+    view_publish(en);
+    confirm_end(en);
     return ERR_OK;
 }
 
@@ -229,10 +268,8 @@ forget_equal(struct snapshot_pair *to, const struct snapshot_pair *now)
     }
 }
 
-/* What takes effect at once is nothing that HAProxy loads: if it ran the head, it still does.
- */
-static void
-carry_generation(struct engine *en, const struct hash *head, int64_t local_rev)
+void
+commit_carry_generation(struct engine *en, const struct hash *head, int64_t local_rev)
 {
     char digest[RENDER_DIGEST_HEX + 1];
     struct generation g;
@@ -276,6 +313,10 @@ commit_direct(
     if (admin_count(now.local) > 0 && admin_count(to.local) == 0) {
         return error_set(e, ERR_CONFLICT, "the last administrator cannot be deleted");
     }
+    code = actor_may(who, now.shared, to.shared, e);
+    if (code != ERR_OK) {
+        return code;
+    }
     commit_summary(&now, &to, summary);
     snapshot_diff(now.local, to.local, end_sessions, &ending);
     if (ending.code != ERR_OK) {
@@ -288,7 +329,13 @@ commit_direct(
     code = commit_write(
         en, &(struct commit_plan){.to = to, .author = who->name, .summary = summary}, e);
     if (code == ERR_OK) {
-        carry_generation(en, &head, local_rev);
+        const struct engine_cluster *cluster = engine_cluster_take(en);
+
+        commit_carry_generation(en, &head, local_rev);
+        if (cluster != NULL) {
+            cluster->changed(cluster->ctx);
+            engine_cluster_give(en);
+        }
     }
     return code;
 }

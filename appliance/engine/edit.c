@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "engine/inner.h"
+#include "engine/commit.h"
 #include "engine/operator.h"
 #include "model/validate.h"
 
@@ -33,6 +33,9 @@ write_draft(
 {
     CLEANUP(draft_plan_fini) struct draft_plan plan = {.put_cap = 0};
 
+    if (actor_may(who, v->draft.shared, after->shared, e) != ERR_OK) {
+        return ERR_LOCKED;
+    }
     draft_plan_make(en, &v->draft, after, who, &plan);
     plan.shows = v->whole_draft ? after : NULL;
     return draft_write(en, &plan, e);

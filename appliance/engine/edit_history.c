@@ -257,6 +257,10 @@ restore_on_engine(struct engine *en, void *ctx, struct error *e)
             e, ERR_INVALID, "revision %lld is not valid today: %s", (long long)found.rev,
             edit_first_error(call->p));
     }
+    code = actor_may(call->who, v->draft.shared, after.shared, e);
+    if (code != ERR_OK) {
+        return code;
+    }
     draft_plan_make(en, &v->draft, &after, call->who, &plan);
     code = draft_write(en, &plan, e);
     if (code == ERR_OK) {

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "engine/apply_job.h"
 #include "engine/first_start.h"
+#include "engine/members.h"
 #include "engine/operator.h"
 #include "engine/own_traffic.h"
 #include "engine/stats.h"
@@ -133,6 +134,53 @@ engine_audit(struct engine *en, const char *author, const char *action, const ch
     }
 }
 
+err_t
+actor_may(
+    const struct actor *who, const struct snapshot *before, const struct snapshot *after,
+    struct error *e)
+{
+    struct hash a, b;
+
+    if (who->locked == NULL || after == NULL || before == after) {
+        return ERR_OK;
+    }
+    a = snapshot_fp(before, SCHEMA_VERSION);
+    b = snapshot_fp(after, SCHEMA_VERSION);
+    return hash_equal(&a, &b) ? ERR_OK : error_set(e, ERR_LOCKED, "%s", who->locked);
+}
+
+void
+engine_set_cluster(struct engine *en, const struct engine_cluster *ops)
+{
+    lock_take(&en->lock);
+    en->cluster = ops;
+    while (ops == NULL && en->in_cluster > 0) {
+        ASSERT(pthread_cond_wait(&en->changed, &en->lock) == 0);
+    }
+    lock_give(&en->lock);
+}
+
+const struct engine_cluster *
+engine_cluster_take(struct engine *en)
+{
+    const struct engine_cluster *ops;
+
+    lock_take(&en->lock);
+    ops = en->cluster;
+    en->in_cluster += ops != NULL ? 1 : 0;
+    lock_give(&en->lock);
+    return ops;
+}
+
+void
+engine_cluster_give(struct engine *en)
+{
+    lock_take(&en->lock);
+    en->in_cluster--;
+    ASSERT(pthread_cond_broadcast(&en->changed) == 0);
+    lock_give(&en->lock);
+}
+
 /* The caller frees. */
 static char *
 path_in(const char *dir, const char *name)
@@ -235,7 +283,10 @@ open_on_engine(struct engine *en, void *ctx, struct error *e)
     }
     draft_settle(en);
     view_publish(en);
-    code = confirm_load(en, e);
+    code = members_open(en, e);
+    if (code == ERR_OK) {
+        code = confirm_load(en, e);
+    }
     return code == ERR_OK ? first_start_token(en, e) : code;
 }
 
@@ -361,6 +412,7 @@ free_parts(struct engine *en)
     operators_free(en->operators);
     stats_cache_free(en->stats);
     own_traffic_free(en->own_traffic);
+    members_close(en);
     if (en->placeholder_pem != NULL) {
         crypt_wipe(en->placeholder_pem, strlen(en->placeholder_pem));
     }

@@ -75,8 +75,14 @@ const struct draft_entry **view_entries_by_name(const struct view *v);
 
 /* Who acts: for the audit, the draft and commits. */
 struct actor {
-    const char *name; /* "admin maria", "key deploy" */
+    const char *name;   /* "admin maria", "key deploy" */
+    const char *locked; /* why what all nodes share is not to be edited here; NULL: it may be */
 };
+
+/* ERR_LOCKED when who may not make that of what all nodes share. */
+MUST_USE err_t actor_may(
+    const struct actor *who, const struct snapshot *before, const struct snapshot *after,
+    struct error *e);
 
 /* Measured facts about HAProxy on this node; each with the time it was seen. */
 enum fact { FACT_UNKNOWN, FACT_YES, FACT_NO };

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "engine/problems_json.h"
 
-static const char *
+const char *
 fact_name(enum fact fact)
 {
     static const char *const names[] = {

@@ -7,6 +7,7 @@
 
 #include "engine/engine.h"
 
+const char *fact_name(enum fact fact); /* "yes", "no", "unknown" */
 /* {"haproxy", "running", "serving", "started", "reason"}; a new reference. */
 json_t *facts_json(const struct engine_status *s);
 

@@ -8,6 +8,7 @@
 #include "base/lock.h"
 #include "engine/account.h"
 #include "engine/apply.h"
+#include "engine/cluster_hook.h"
 #include "engine/confirm.h"
 #include "engine/edit_check.h"
 #include "engine/event.h"
@@ -37,6 +38,7 @@ struct follow {
 struct operators;
 struct stats_cache;
 struct own_traffic;
+struct members;
 
 struct engine {
     unsigned magic;
@@ -77,6 +79,9 @@ struct engine {
     struct operators *operators;
     struct stats_cache *stats;
     struct own_traffic *own_traffic;
+    struct members *members;
+    const struct engine_cluster *cluster; /* under engine.lock */
+    size_t in_cluster;                    /* calls of it under way */
     char looked_up[RENDER_DIGEST_HEX + 1];
     int64_t looked_up_change;
 };
@@ -90,6 +95,10 @@ bool engine_pause(struct engine *en, int64_t ms);
 void engine_wake(struct engine *en); /* the watcher looks at once */
 void engine_audit(struct engine *en, const char *author, const char *action, const char *text);
 bool engine_stopping(struct engine *en);
+
+/* Of engine_set_cluster; NULL: there is none. Each that is given has to be given back. */
+const struct engine_cluster *engine_cluster_take(struct engine *en);
+void engine_cluster_give(struct engine *en);
 
 /* ---- view.c: engine thread ---- */
 
@@ -122,28 +131,5 @@ int draft_row_compare(const struct draft_row *a, const struct draft_row *b);
 /* Drops rows whose object equals the head's. */
 void draft_settle(struct engine *en);
 bool draft_same(const struct object *a, const struct object *b); /* both may be NULL */
-
-/* ---- commit.c: engine thread ---- */
-
-struct commit_plan {
-    struct snapshot_pair to; /* NULL: that container does not change */
-    const char *author, *summary;
-    const struct draft_row *drop; /* sorted; these leave the draft with it */
-    size_t drop_count;
-    int64_t confirm_s; /* 0: it stays without being confirmed */
-    bool ends_wait;    /* the revision that waits is gone with it */
-};
-
-/* store_commit, then en->live. Publishes the view. */
-MUST_USE err_t commit_write(struct engine *en, const struct commit_plan *plan, struct error *e);
-/* "created pool app, changed service web and 3 more" */
-void commit_summary(
-    const struct snapshot_pair *before, const struct snapshot_pair *after,
-    char out[COMMIT_TEXT_BYTES]);
-/* Commits a set of direct kinds. patch (may be NULL) goes into each object that the set
- * creates, by object_with. */
-MUST_USE err_t commit_direct(
-    struct engine *en, const struct change_set *set, const json_t *patch,
-    const struct actor *who, struct problems *p, struct error *e);
 
 #endif

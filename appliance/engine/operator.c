@@ -7,8 +7,8 @@
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "engine/commit.h"
 #include "engine/configured.h"
-#include "engine/inner.h"
 #include "engine/stats.h"
 #include "haproxy/admin.h"
 

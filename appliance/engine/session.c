@@ -11,6 +11,7 @@ struct entry {
     struct session_row row;
     int64_t stored_ms;                     /* used_ms as the database has it */
     int64_t created_mono_ms, used_mono_ms; /* whatever the wall clock is set to */
+    int64_t unlocked_until_ms;             /* monotonic */
 };
 
 struct sessions {
@@ -153,6 +154,40 @@ sessions_alive(struct sessions *s, const struct hash *token)
     alive = i < s->count && !is_expired(s, &s->entries[i]);
     lock_give(&s->lock);
     return alive;
+}
+
+bool
+sessions_unlock(struct sessions *s, const struct hash *token, bool unlock)
+{
+    bool found;
+    size_t i;
+
+    lock_take(&s->lock);
+    i = find(s, token);
+    found = i < s->count && !is_expired(s, &s->entries[i]);
+    if (found) {
+        s->entries[i].unlocked_until_ms =
+            unlock ? clock_mono_ms(s->clock) + s->tunables->unlock_idle_ms : 0;
+    }
+    lock_give(&s->lock);
+    return found;
+}
+
+bool
+sessions_unlocked(struct sessions *s, const struct hash *token)
+{
+    int64_t now_ms = clock_mono_ms(s->clock);
+    bool unlocked;
+    size_t i;
+
+    lock_take(&s->lock);
+    i = find(s, token);
+    unlocked = i < s->count && now_ms < s->entries[i].unlocked_until_ms;
+    if (unlocked) {
+        s->entries[i].unlocked_until_ms = now_ms + s->tunables->unlock_idle_ms;
+    }
+    lock_give(&s->lock);
+    return unlocked;
 }
 
 void

@@ -30,6 +30,10 @@ bool sessions_use(
     struct sessions *s, const struct hash *token, struct session_row *ret, bool *ret_store);
 /* Whether sessions_use would find it; renews nothing: for streams, which ask by themselves. */
 bool sessions_alive(struct sessions *s, const struct hash *token);
+/* "Edit here anyway": until it is taken back, signed out, or not used for unlock_idle_ms.
+ * Asking renews it. False: no such session. */
+bool sessions_unlock(struct sessions *s, const struct hash *token, bool unlock);
+bool sessions_unlocked(struct sessions *s, const struct hash *token);
 void sessions_remove(struct sessions *s, const struct hash *token);
 void sessions_remove_admin(struct sessions *s, const char *admin);
 size_t sessions_count(struct sessions *s);

@@ -187,3 +187,31 @@ http_session_delete(struct request *r)
     reply_none(r, 204);
     auth_set_cookie(r, NULL);
 }
+
+static void
+set_unlocked(struct request *r, bool unlock)
+{
+    struct error e;
+
+    if (r->caller != CALLER_ADMIN) {
+        reply_problem(
+            r, 422, "no_session",
+            "A key says it with each request: Lockstep-Unlock: no-holder.");
+    } else if (account_unlock(r->http->config.engine, r->credential, unlock, &e) != ERR_OK) {
+        reply_error(r, &e, NULL);
+    } else {
+        reply_none(r, 204);
+    }
+}
+
+void
+http_session_unlock(struct request *r)
+{
+    set_unlocked(r, true);
+}
+
+void
+http_session_lock(struct request *r)
+{
+    set_unlocked(r, false);
+}

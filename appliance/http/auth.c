@@ -6,11 +6,14 @@
 
 #include "base/crypt.h"
 #include "base/x509.h"
+#include "engine/members.h"
 #include "http/reply.h"
+#include "sync/cluster.h"
 
 #define COOKIE_PREFIX    "lockstep_session_"
 #define COOKIE_HEX       8
 #define CREDENTIAL_BYTES 128
+#define KEY_PRINT_BYTES  9
 #define KEY_ARENA_BYTES  65536 /* a key names up to 1000 pools */
 
 void
@@ -178,11 +181,82 @@ allowed(struct request *r)
     return true;
 }
 
+/* Keys are compared by people by this. */
+static void
+key_print(const char *key, char ret[KEY_PRINT_BYTES])
+{
+    struct hash h = sha256(key, strlen(key));
+    char hex[SHA256_HEX + 1];
+
+    hash_hex(&h, hex);
+    (void)snprintf(ret, KEY_PRINT_BYTES, "%.8s", hex);
+}
+
+/* Who presents a key learns enough to see which of two keys is the wrong one. */
+static bool
+is_peer(struct request *r)
+{
+    struct engine *en = r->http->config.engine;
+    const char *key = header_bearer(&r->header);
+    char given[KEY_PRINT_BYTES], own[KEY_PRINT_BYTES];
+    struct member self;
+
+    if (key == NULL || !is_credential(key, strlen(key))) {
+        reply_problem(
+            r, 401, "no_peer_key",
+            "other nodes call with this node's peer key (Authorization: "
+            "Bearer), and none arrived");
+        return false;
+    }
+    if (members_is_key(en, key)) {
+        r->caller = CALLER_PEER;
+        r->actor.name = "node";
+        return true;
+    }
+    members_self(en, &self);
+    key_print(key, given);
+    key_print(self.key, own);
+    reply_problem(
+        r, 401, "wrong_peer_key",
+        "a key with the fingerprint %s arrived, that of the node %s (release %s) has %s", given,
+        self.name, self.release, own);
+    crypt_wipe(&self, sizeof self);
+    return false;
+}
+
+/* Says of whoever changes something whether that may be what all nodes share. The engine looks
+ * at what a change is about: routes do not. */
+static void
+find_right(struct request *r)
+{
+    char message[CLUSTER_MESSAGE_BYTES];
+    bool unlocked =
+        r->caller == CALLER_ADMIN
+            ? account_unlocked(r->http->config.engine, r->credential)
+            : r->header.unlock != NULL && strcmp(r->header.unlock, "no-holder") == 0;
+    enum right right;
+    struct error unused;
+
+    if (r->route->method == METHOD_GET || r->http->config.cluster == NULL) {
+        return;
+    }
+    right = cluster_right(r->http->config.cluster, unlocked, message);
+    if (right != RIGHT_EDIT) {
+        r->actor.locked = arena_strdup(r->arena, message);
+    }
+    /* It ends when somebody holds the VIP again. */
+    if (unlocked && right == RIGHT_ELSEWHERE && r->caller == CALLER_ADMIN &&
+        account_unlock(r->http->config.engine, r->credential, false, &unused) != ERR_OK) {
+        r->actor.locked = arena_strdup(r->arena, message);
+    }
+}
+
 bool
 auth_check(struct request *r)
 {
     switch (r->route->permission) {
     case PERMISSION_NONE: return true;
+    case PERMISSION_PEER: return is_peer(r);
     case PERMISSION_SETUP:
         if (account_configured(r->http->config.engine)) {
             reply_problem(r, 409, "conflict", "the node has an administrator already");
@@ -197,6 +271,7 @@ auth_check(struct request *r)
     if (!identify(r)) {
         return false;
     }
+    find_right(r);
     if (r->caller == CALLER_KEY) {
         return allowed(r);
     }

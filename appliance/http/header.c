@@ -39,6 +39,8 @@ header_add(struct header *h, const char *name, const char *value)
         {"Content-Type", &h->content_type},
         {"Authorization", &h->authorization},
         {"Lockstep-CSRF", &h->csrf},
+        {"Lockstep-Node-Id", &h->node_id},
+        {"Lockstep-Unlock", &h->unlock},
         {"If-Match", &h->if_match},
         {"If-None-Match", &h->if_none_match},
         {"Last-Event-ID", &h->last_event_id},

@@ -17,6 +17,8 @@ struct header {
     const char *content_type;
     const char *authorization;
     const char *csrf;
+    const char *node_id; /* of a peer, as it says */
+    const char *unlock;
     const char *if_match;
     const char *if_none_match;
     const char *last_event_id;

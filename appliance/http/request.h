@@ -21,7 +21,7 @@ enum request_phase {
     REQUEST_WORK, /* a handler has it, or has answered */
 };
 
-enum request_caller { CALLER_NOBODY, CALLER_ADMIN, CALLER_KEY };
+enum request_caller { CALLER_NOBODY, CALLER_ADMIN, CALLER_KEY, CALLER_PEER };
 
 typedef void (*wait_fn)(struct request *r, json_t *task, bool ended);
 

@@ -19,11 +19,13 @@ enum route_family {
     ROUTE_SINGLETON,  /* the plural of a singleton */
 };
 
-/* Who may call. SETUP: anybody, as long as the node has no administrator. From SIGNED_IN on
- * each needs more than the one before; EDIT means MANAGE for kinds that say so. */
+/* Who may call. SETUP: anybody, as long as the node has no administrator. PEER: other nodes and
+ * nobody else. From SIGNED_IN on each needs more than the one before; EDIT means MANAGE for
+ * kinds that say so. */
 enum permission {
     PERMISSION_NONE,
     PERMISSION_SETUP,
+    PERMISSION_PEER,
     PERMISSION_SIGNED_IN,
     PERMISSION_OPERATE,
     PERMISSION_EDIT,

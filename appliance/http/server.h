@@ -8,12 +8,14 @@
 #include "base/tunables.h"
 
 struct engine;
+struct cluster;
 struct http;
 
 #define HTTP_CLOSED_S 5 /* Retry-After of a closed server */
 
 struct http_config {
-    struct engine *engine; /* NULL: closed */
+    struct engine *engine;   /* NULL: closed */
+    struct cluster *cluster; /* of the engine */
     /* NULL, or why there is no engine: every request is answered 503 with it. */
     const struct error *closed;
     const char *address;  /* IPv4 or IPv6 literal */

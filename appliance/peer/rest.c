@@ -161,6 +161,7 @@ headers_of(const struct rest *r, const struct rest_request *q)
         {"If-Match: ", q->if_match},
         {"Cookie: ", q->cookie},
         {"Lockstep-CSRF: ", q->csrf},
+        {"Lockstep-Unlock: ", r->config->unlock ? "no-holder" : NULL},
         {"Expect:", ""},
     };
 

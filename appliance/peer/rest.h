@@ -17,6 +17,7 @@ struct rest_config {
     const char *pin;    /* "sha256//...": the server's public key; NULL: the certificate
                            must verify against the machine's authorities */
     int64_t timeout_ms; /* of a whole call, name resolution included */
+    bool unlock;        /* Lockstep-Unlock: no-holder with every call */
     int stop_fd;        /* rest_events ends when it is readable; 0: none */
 };
 

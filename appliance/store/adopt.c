@@ -208,9 +208,6 @@ write_head(struct store *s, const struct adopt_request *r, struct work *w, struc
     if (code == ERR_OK) {
         code = settle_full(s, r, w, e);
     }
-    if (code == ERR_OK && w->head.confirm_until_ms > store_time(s, 0)) {
-        code = waiting_put(s, w->head_seq, e);
-    }
     return code;
 }
 
@@ -426,7 +423,7 @@ write_all(struct store *s, const struct adopt_request *r, struct work *w, struct
     if (code == ERR_OK) {
         code = write_history(s, r, w, e);
     }
-    if (code == ERR_OK && r->ends_wait) {
+    if (code == ERR_OK && w->moves) {
         code = waiting_drop(s, e);
     }
     if (code == ERR_OK && w->moves) {

@@ -67,8 +67,9 @@ MUST_USE err_t store_objects(
  * content. move_head: head, which is stored or among commits (else ERR_NOT_FOUND), becomes the
  * head, and shared_to the shared container: ERR_INVALID when it has not the head's fingerprint,
  * ERR_CONFLICT when a reference leads nowhere. The former head stays, as the end of a discarded
- * branch where no commit follows it as its first parent. A head that is to be confirmed later
- * than now waits; ends_wait: as of store_commit. The draft stays as it is.
+ * branch where no commit follows it as its first parent. It does not wait
+ * for its confirmation: only the node that made it goes back by itself; and what waited here is
+ * over. The draft stays as it is.
  * Else only history changes: a branch that lies aside. *ret_head: the head then. */
 struct adopt_request {
     const struct lineage *commits;
@@ -78,7 +79,6 @@ struct adopt_request {
     struct hash head;
     const struct snapshot *shared_to;
     const char *author; /* of the audit row: "node proxy2" */
-    bool ends_wait;
 };
 
 MUST_USE err_t store_adopt(

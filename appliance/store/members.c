@@ -135,15 +135,20 @@ err_t
 store_member_put(struct store *s, const struct member *list, size_t count, struct error *e)
 {
     static const char sql[] =
-        "INSERT INTO member (id, seq, gone, record, peer_key, at_ms) VALUES (?, ?, ?, ?, ?, ?) "
-        "ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, gone = excluded.gone, "
-        "record = excluded.record, peer_key = excluded.peer_key, at_ms = excluded.at_ms";
+        "INSERT INTO member (id, seq, gone, record, peer_key, at_ms) VALUES (?, ?, ?, ?, ?, ?)";
     CLEANUP(tx_cleanup) struct tx t = {0};
     CLEANUP(query_cleanup) struct query q = {0};
+    CLEANUP(query_cleanup) struct query drop = {0};
     err_t code;
 
     store_enter(s);
     code = tx_begin(s->db, &t, e);
+    if (code == ERR_OK) {
+        code = query_open(s->db, "DELETE FROM member", &drop, e);
+    }
+    if (code == ERR_OK) {
+        code = query_run(&drop, e);
+    }
     if (code == ERR_OK) {
         code = query_open(s->db, sql, &q, e);
     }

@@ -12,8 +12,7 @@ MUST_USE err_t store_node_id(struct store *s, char ret[MEMBER_ID_BYTES], struct 
  * NULL when there are none. The key of this node's own record is what its peers present. */
 MUST_USE err_t
 store_members(struct store *s, struct member **ret, size_t *ret_count, struct error *e);
-/* One transaction. A record replaces the one of the same id, whatever their seq. Keys are
- * stored sealed. */
+/* One transaction: the list takes the place of what was stored. Keys are stored sealed. */
 MUST_USE err_t
 store_member_put(struct store *s, const struct member *list, size_t count, struct error *e);
 

@@ -6,7 +6,7 @@ import re
 from lib import check, names
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-PERMISSIONS = ("none", "setup", "signed_in", "operate", "edit", "manage")
+PERMISSIONS = ("none", "setup", "signed_in", "operate", "edit", "manage", "peer")
 RUNS = ("inline", "engine", "worker")
 FAMILIES = {"collection": "{kind}", "singleton": "{singleton}"}
 PATH = re.compile(r"(?:/(?:[a-z0-9_.]+|\{[a-z]+\}))+")
@@ -36,7 +36,8 @@ def check_words(source, route):
     for key, words in (("method", METHODS), ("permission", PERMISSIONS), ("runs", RUNS)):
         if route[key] not in words:
             yield "unknown %s \"%s\"" % (key, route[key])
-    if not PATH.fullmatch(route["path"]) or not route["path"].startswith("/api/v1/"):
+    start = "/peer/v1/" if route["permission"] == "peer" else "/api/v1/"
+    if not PATH.fullmatch(route["path"]) or not route["path"].startswith(start):
         yield "path \"%s\"" % route["path"]
     if not re.fullmatch(r"[a-z]+(?:_[a-z]+)*", route["id"]):
         yield "an id is lower case with underscores"

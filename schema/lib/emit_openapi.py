@@ -124,6 +124,8 @@ def error_statuses(route):
         found.add(415)
     if "If-Match" in route.get("headers", ()):
         found |= {412, 428}
+    if route["method"] != "GET" and route["permission"] in ("operate", "edit"):
+        found.add(423)
     if route["runs"] != "inline":
         found.add(504)
     return sorted(found)
@@ -167,6 +169,8 @@ def parameters(words, route):
 def security(route):
     if route["permission"] in ("none", "setup"):
         return []
+    if route["permission"] == "peer":
+        return [{"peer": []}]
     if route["method"] == "GET":
         return [{"session": []}, {"key": []}]
     return [{"session": [], "csrf": []}, {"key": []}]
@@ -238,6 +242,8 @@ def security_schemes():
                                 "of csrf from GET /api/v1/session."},
         "key": {"type": "http", "scheme": "bearer",
                 "description": "An automation key."},
+        "peer": {"type": "http", "scheme": "bearer",
+                 "description": "The peer key of the node that is called."},
     }
 
 

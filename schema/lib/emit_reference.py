@@ -14,7 +14,8 @@ PERMISSIONS = {"none": "anybody", "setup": "anybody, until the node has an admin
                "signed_in": "administrators, keys of every scope",
                "operate": "administrators, keys with scope `operate`, `write` or `full`",
                "edit": "administrators, keys with scope `write` or `full`",
-               "manage": "administrators, keys with scope `full`"}
+               "manage": "administrators, keys with scope `full`",
+               "peer": "other nodes, with the peer key of this one"}
 
 
 def value(item):

@@ -22,11 +22,15 @@ DECIDED = {
     "signed_in": "session_get session_delete status_get object_list object_get singleton_get"
                  " draft_get config_diff config_check config_text commit_list commit_get"
                  " commit_diff render_create task_list task_get event_stream verify_get"
-                 " stats_get operator_get",
+                 " stats_get operator_get cluster_get cluster_compare session_unlock session_lock",
     "operate": "operator_put operator_delete pool_check",
     "edit": "object_create object_replace object_merge object_delete singleton_replace"
             " singleton_merge draft_discard_all draft_discard config_apply config_confirm"
-            " changes_create publish_create publish_delete import_create commit_restore",
+            " changes_create publish_create publish_delete import_create commit_restore"
+            " cluster_overwrite",
+    "manage": "cluster_key_get cluster_key_create cluster_join cluster_leave cluster_forget",
+    "peer": "peer_health peer_members_get peer_members_create peer_config_read"
+            " peer_config_replace",
 }
 OUTSIDE = "192.0.2.50"  # an address of the test that is not of the loopback range
 MANAGED = ("admins", "automation_keys")  # of these, edit means manage
@@ -37,11 +41,11 @@ SCOPES = {"read": 0, "operate": 1, "write": 2, "full": 3}
 
 def plurals(singleton):
     found = {p.split("/")[3] for p in api_module.DOCUMENT["paths"] if p.endswith("/{name}")
-             and p.count("/") == 4}
+             and p.count("/") == 4 and p.startswith("/api/")}
     if not singleton:
         return sorted(found)
     return sorted(p.split("/")[3] for p, at in api_module.DOCUMENT["paths"].items()
-                  if p.count("/") == 3 and "put" in at)
+                  if p.count("/") == 3 and "put" in at and p.startswith("/api/"))
 
 
 def calls():
@@ -63,6 +67,8 @@ def expected(need, method, caller):
     """Statuses of a refusal, or () when the caller gets past it."""
     if need in ("none", "setup"):
         return ()
+    if "peer" in (need, caller):
+        return () if need == caller else (401,)
     if caller in ("nobody", "wrong", "ended"):
         return (401,)
     if caller == "session":
@@ -127,6 +133,8 @@ class Walk(Case):
         no_csrf.csrf = None
         yield "no_csrf", lambda: no_csrf
         yield "session", self.kept_session
+        peer = self.node.session().get("/api/v1/cluster/key")["key"]
+        yield "peer", lambda: Api("127.0.0.1", 8443, peer)
 
     def kept_session(self):
         """One of its calls signs out."""

@@ -10,7 +10,7 @@ FOLDERS = {
     "store": "appliance/store", "haproxy": "appliance/haproxy",
     "keepalived": "appliance/keepalived", "helper": "appliance/helper",
     "run": "appliance/run", "engine": "appliance/engine", "http": "appliance/http",
-    "peer": "appliance/peer", "cli": "appliance/cli",
+    "peer": "appliance/peer", "sync": "appliance/sync", "cli": "appliance/cli",
 }
 # Layer or program -> the layers it may include besides itself.
 EDGES = {
@@ -23,10 +23,11 @@ EDGES = {
     "helper": "haproxy keepalived base",
     "run": "haproxy base",
     "engine": "helper keepalived haproxy store render model base",
-    "http": "peer engine helper keepalived haproxy store render model base",
+    "sync": "peer engine keepalived store model base",
+    "http": "sync peer engine helper keepalived haproxy store render model base",
     "peer": "base",
     "cli": "peer model base",
-    "lockstepd": "http peer engine helper keepalived haproxy store render model base",
+    "lockstepd": "http sync peer engine helper keepalived haproxy store render model base",
     "lockstep": "cli peer model base",
     "lockstep-helper": "helper haproxy keepalived base",
     "lockstep-run": "run haproxy base",
@@ -43,7 +44,7 @@ LIBRARIES = {
     "xxhash.h": "base",
     "zlib.h": "base",
     "pcre2.h": "base",
-    "jansson.h": "base model store helper engine http peer cli",
+    "jansson.h": "base model store helper engine http sync peer cli",
 }
 # No clock, no file, no process: what a pure layer returns depends on its arguments only.
 PURE = {"model", "render"}

@@ -186,6 +186,7 @@ static const struct decision {
     {"node.name", WORDS},
     {"node.url", WORDS},
     {"node.peers_port", "it is open on 127.0.0.1 alone"},
+    {"node.keep_in_step", "a node that is held says so, and nothing is less safe"},
     {"node.note", WORDS},
     {"pool.enabled", PROTECTS},
     {"pool.mode", REFUSED},

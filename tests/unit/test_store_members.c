@@ -132,7 +132,7 @@ records_survive_a_restart_sorted_by_id(void **state)
 }
 
 static void
-a_record_replaces_the_one_before_whatever_its_seq(void **state)
+a_list_takes_the_place_of_the_one_before(void **state)
 {
     struct store_lab *l = *state;
     struct member list[2] = {member_of(1, 5), member_of(2, 5)};
@@ -141,11 +141,13 @@ a_record_replaces_the_one_before_whatever_its_seq(void **state)
     list[1].seq = 3;
     list[1].key[0] = '\0';
     memcpy(list[1].name, "other", 6);
-    put(l, &list[1], 1);
+    put(l, list, 2);
     assert_members(l, list, 2);
     memset(list[1].key, 'k', MEMBER_KEY_BYTES - 1);
     put(l, &list[1], 1);
-    assert_members(l, list, 2);
+    assert_members(l, &list[1], 1);
+    store_lab_reopen(l);
+    assert_members(l, &list[1], 1);
 }
 
 static void
@@ -233,7 +235,7 @@ main(void)
         cmocka_unit_test_setup_teardown(
             records_survive_a_restart_sorted_by_id, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
-            a_record_replaces_the_one_before_whatever_its_seq, set_up, tear_down),
+            a_list_takes_the_place_of_the_one_before, set_up, tear_down),
         cmocka_unit_test_setup_teardown(all_of_them_are_written_or_none, set_up, tear_down),
         cmocka_unit_test_setup_teardown(keys_are_not_in_the_files, set_up, tear_down),
         cmocka_unit_test_setup_teardown(damage_is_found, set_up, tear_down),

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/show.h"
+
+/* ---- the table ---- */
+
+/* What HAProxy of a node runs, in the words of its own head. */
+static const char *
+running_of(struct cli *c, const json_t *node)
+{
+    const json_t *stored = json_object_get(node, "stored");
+    const char *running = json_string_value(json_object_get(node, "running"));
+
+    if (running == NULL) {
+        return "unknown";
+    }
+    return strcmp(running, cli_str(stored, "commit")) == 0
+               ? cli_str(stored, "name")
+               : arena_printf(c->arena, "%.8s", running);
+}
+
+#define INDENT         4
+#define TEXT_MAX_BYTES 65536
+
+static void
+show_indented(const struct cli *c, const char *text)
+{
+    CLEANUP(buf_fini) struct buf line;
+
+    buf_init(&line, TEXT_MAX_BYTES);
+    cli_put_text(&line, text);
+    show_wrapped(c, INDENT, INDENT, buf_str(&line));
+}
+
+static void
+show_conditions(const struct cli *c, const json_t *conditions)
+{
+    static const char *const parts[] = {"cause", "next", "page"};
+    size_t i;
+    json_t *condition;
+
+    json_array_foreach(conditions, i, condition)
+    {
+        printf("\n%s: %s\n", cli_str(condition, "severity"), cli_str(condition, "name"));
+        for (size_t k = 0; k < ARRAY_LEN(parts); k++) {
+            show_indented(c, cli_str(condition, parts[k]));
+        }
+    }
+}
+
+static void
+show_cluster(struct cli *c, const json_t *answer)
+{
+    static const char *const heads[] = {"NODE",     "STORED",  "RUNNING", "SERVING",
+                                        "RELATION", "RELEASE", "ANSWER",  "ADDRESS"};
+    const json_t *nodes = json_object_get(answer, "nodes");
+    struct table *t = table_new(c, heads, ARRAY_LEN(heads));
+    size_t i;
+    json_t *node;
+
+    json_array_foreach(nodes, i, node)
+    {
+        bool self = json_is_true(json_object_get(node, "self"));
+        bool answers = json_is_true(json_object_get(node, "answers"));
+
+        table_cell_whole(t, cli_str(node, "name"));
+        table_cell_whole(t, cli_str(json_object_get(node, "stored"), "name"));
+        table_cell_whole(t, running_of(c, node));
+        table_cell(t, cli_str(node, "serving"));
+        table_cell(t, self ? "this node" : answers ? cli_str(node, "relation") : "no answer");
+        table_cell(t, cli_str(node, "release"));
+        table_cell(
+            t, answers && !self ? arena_printf(c->arena, "%lld ms", cli_int(node, "answer_ms"))
+                                : NULL);
+        table_cell(t, cli_str(node, "url"));
+    }
+    table_print(t);
+    show_conditions(c, json_object_get(answer, "conditions"));
+}
+
+int
+cmd_cluster(struct cli *c, int argc, char **argv)
+{
+    json_t *answer = NULL;
+    int status = cli_get(c, cli_path(c, "cluster", NULL), &answer);
+
+    (void)argc;
+    (void)argv;
+    if (status == 0 && !cli_printed_json(c, answer)) {
+        show_cluster(c, answer);
+    }
+    json_decref(answer);
+    return status;
+}
+
+static void
+show_compared(const struct cli *c, const json_t *answer)
+{
+    const char *self = cli_str(answer, "self"), *node = cli_str(answer, "node");
+
+    show_line(self, "%s", cli_str(answer, "from"));
+    show_line(node, "%s", cli_str(answer, "to"));
+    if (json_is_true(json_object_get(answer, "same"))) {
+        puts("Nothing differs.");
+        return;
+    }
+    printf("- only on %s, + only on %s, ~ on both: %s -> %s\n", self, node, self, node);
+    show_objects(c, json_object_get(answer, "objects"));
+}
+
+int
+cmd_compare(struct cli *c, int argc, char **argv)
+{
+    const char *path = cli_query(c, cli_path(c, "cluster", "compare", NULL), "node", argv[1]);
+    json_t *answer = NULL;
+    int status = cli_get(c, path, &answer);
+
+    (void)argc;
+    if (status == 0 && !cli_printed_json(c, answer)) {
+        show_compared(c, answer);
+    }
+    json_decref(answer);
+    return status;
+}
+
+int
+cmd_peerkey(struct cli *c, int argc, char **argv)
+{
+    const struct call q = {
+        .method = cli_flag(c, "--new") ? "POST" : "GET",
+        .path = cli_path(c, "cluster", "key", NULL)};
+    json_t *answer = NULL;
+    int status = cli_call(c, &q, &answer, NULL);
+
+    (void)argc;
+    (void)argv;
+    if (status == 0 && !cli_printed_json(c, answer)) {
+        show_line("node", "%s", cli_str(answer, "node"));
+        show_line(
+            "address", "%s",
+            cli_str(answer, "url")[0] != '\0' ? cli_str(answer, "url")
+                                              : "none yet: lockstep set node url=https://...");
+        show_line("public key", "%s", cli_str(answer, "pin"));
+        show_line("peer key", "%s", cli_str(answer, "key"));
+    }
+    json_decref(answer);
+    return status;
+}
+
+/* ---- joining ---- */
+
+static void
+show_checks(const json_t *answer)
+{
+    size_t i;
+    json_t *check;
+
+    json_array_foreach(json_object_get(answer, "checks"), i, check)
+    {
+        printf(
+            "%-4s %-13s %s\n", json_is_true(json_object_get(check, "ok")) ? "ok" : "no",
+            cli_str(check, "name"), cli_str(check, "detail"));
+    }
+}
+
+static bool
+all_pass(const json_t *answer)
+{
+    size_t i;
+    json_t *check;
+
+    json_array_foreach(json_object_get(answer, "checks"), i, check)
+    {
+        if (!json_is_true(json_object_get(check, "ok"))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* False: not to be done. */
+static bool
+ask_before(struct cli *c, const json_t *plan)
+{
+    const json_t *replaces = json_object_get(plan, "replaces");
+
+    show_checks(plan);
+    if (!all_pass(plan)) {
+        return false;
+    }
+    printf(
+        "The configuration of %s takes the place of revision %lld of this node (%s),\n"
+        "which stays in the history.\n",
+        cli_str(plan, "node"), cli_int(replaces, "rev"),
+        show_count(c, cli_int(replaces, "objects"), "object"));
+    return cli_flag(c, "--plan") || cli_flag(c, "--yes") || isatty(STDIN_FILENO) == 0 ||
+           cli_ask("Join?");
+}
+
+static void
+show_joined(const json_t *answer)
+{
+    size_t i;
+    json_t *node;
+
+    printf("Joined %s.\n", cli_str(answer, "node"));
+    json_array_foreach(json_object_get(answer, "nodes"), i, node)
+    {
+        bool knows = json_is_true(json_object_get(node, "knows"));
+
+        printf(
+            "%-4s %s%s%s\n", knows ? "ok" : "no", cli_str(node, "name"), knows ? "" : ": ",
+            knows ? "" : cli_str(node, "detail"));
+    }
+}
+
+int
+cmd_join(struct cli *c, int argc, char **argv)
+{
+    const char *file = cli_option(c, "--key-file");
+    const char *path = cli_path(c, "cluster", "join", NULL);
+    const char *key;
+    json_t *answer = NULL;
+    int status = cli_read_line(c, file != NULL ? file : "-", &key);
+
+    (void)argc;
+    if (status != 0) {
+        return status;
+    }
+    json_auto_t *body =
+        json_pack("{s:s, s:s, s:s}", "url", argv[1], "pin", argv[2], "key", key);
+    struct call q = {.method = "POST", .path = cli_query(c, path, "plan", "1"), .body = body};
+    status = cli_call(c, &q, &answer, NULL);
+    if (status == 0 && cli_flag(c, "--plan") && cli_printed_json(c, answer)) {
+        json_decref(answer);
+        return 0;
+    }
+    if (status != 0 || !ask_before(c, answer) || cli_flag(c, "--plan")) {
+        status = status != 0 ? status : all_pass(answer) ? 0 : EXIT_NO;
+        json_decref(answer);
+        return status;
+    }
+    json_decref(answer);
+    answer = NULL;
+    q.path = path;
+    status = cli_call(c, &q, &answer, NULL);
+    if (status == 0 && !cli_printed_json(c, answer)) {
+        show_joined(answer);
+    }
+    json_decref(answer);
+    return status;
+}
+
+static int
+change_members(struct cli *c, const char *path, json_t *body, const char *question)
+{
+    const struct call q = {.method = "POST", .path = path, .body = body};
+    json_t *answer = NULL;
+    int status;
+
+    if (!cli_flag(c, "--yes") && isatty(STDIN_FILENO) != 0 && !cli_ask(question)) {
+        return EXIT_NO;
+    }
+    status = cli_call(c, &q, &answer, NULL);
+    if (status == 0 && !cli_printed_json(c, answer)) {
+        show_cluster(c, answer);
+    }
+    json_decref(answer);
+    return status;
+}
+
+int
+cmd_leave(struct cli *c, int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    return change_members(c, cli_path(c, "cluster", "leave", NULL), NULL, "Leave the cluster?");
+}
+
+int
+cmd_forget(struct cli *c, int argc, char **argv)
+{
+    json_auto_t *body = json_pack("{s:s}", "node", argv[1]);
+
+    (void)argc;
+    return change_members(c, cli_path(c, "cluster", "forget", NULL), body, "Forget this node?");
+}
+
+/* ---- overwriting ---- */
+
+static void
+show_discarded(const json_t *answer, bool done)
+{
+    size_t i;
+    json_t *node;
+
+    json_array_foreach(json_object_get(answer, "nodes"), i, node)
+    {
+        const char *discarded = cli_str(node, "discarded_name");
+        bool ok = strcmp(cli_str(node, "state"), "ok") == 0;
+
+        if (discarded[0] == '\0' || (done && !ok)) {
+            printf("%s: %s\n", cli_str(node, "node"), cli_str(node, "detail"));
+        } else {
+            printf(
+                "%s: revision %s %s; lockstep restore %s brings it back\n",
+                cli_str(node, "node"), discarded, done ? "was discarded" : "is discarded",
+                discarded);
+        }
+    }
+}
+
+int
+cmd_overwrite(struct cli *c, int argc, char **argv)
+{
+    const char *path = cli_path(c, "cluster", "overwrite", NULL);
+    json_auto_t *body = argc == 2 ? json_pack("{s:[s]}", "nodes", argv[1]) : json_object();
+    struct call q = {.method = "POST", .path = cli_query(c, path, "plan", "1"), .body = body};
+    bool asks = !cli_flag(c, "--yes") && isatty(STDIN_FILENO) != 0;
+    json_t *answer = NULL;
+    int status = 0;
+
+    if (cli_flag(c, "--plan") || asks) {
+        status = cli_call(c, &q, &answer, NULL);
+        if (status == 0 && !cli_printed_json(c, answer)) {
+            show_discarded(answer, false);
+        }
+        json_decref(answer);
+        answer = NULL;
+    }
+    if (status != 0 || cli_flag(c, "--plan")) {
+        return status;
+    }
+    if (asks && !cli_ask("Overwrite?")) {
+        return EXIT_NO;
+    }
+    q.path = path;
+    status = cli_call(c, &q, &answer, NULL);
+    if (status == 0 && !cli_printed_json(c, answer)) {
+        show_discarded(answer, true);
+    }
+    json_decref(answer);
+    return status;
+}

@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/members.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "engine/inner.h"
+#include "store/members.h"
+#include "version_gen.h"
+
+#define KEY_RANDOM_BYTES 32
+#define FORMER_KEY_MS    600000
+
+struct members {
+    pthread_mutex_t lock;
+    struct member_list list;
+    char url[sizeof((struct member *)0)->url]; /* where the server listens */
+    char former_key[MEMBER_KEY_BYTES];
+    int64_t former_until_ms; /* monotonic */
+};
+
+void
+member_list_free(struct member_list *l)
+{
+    if (l->items != NULL) {
+        crypt_wipe(l->items, l->count * sizeof *l->items);
+    }
+    free(l->items);
+    *l = (struct member_list){.items = NULL};
+}
+
+static struct member_list
+copy_of(const struct member_list *l)
+{
+    struct member_list copy = *l;
+
+    copy.items = xmalloc((l->count + 1) * sizeof *copy.items);
+    if (l->count > 0) {
+        memcpy(copy.items, l->items, l->count * sizeof *copy.items);
+    }
+    return copy;
+}
+
+struct member_list
+members_get(struct engine *en)
+{
+    struct member_list list;
+
+    lock_take(&en->members->lock);
+    list = copy_of(&en->members->list);
+    lock_give(&en->members->lock);
+    return list;
+}
+
+void
+members_self(struct engine *en, struct member *ret)
+{
+    const struct member_list *l = &en->members->list;
+
+    lock_take(&en->members->lock);
+    *ret = l->items[l->self];
+    lock_give(&en->members->lock);
+}
+
+err_t
+members_find(struct engine *en, const char *spec, struct member *ret, struct error *e)
+{
+    CLEANUP(member_list_free) struct member_list list = members_get(en);
+
+    for (size_t i = 0; i < list.count; i++) {
+        const struct member *m = &list.items[i];
+
+        if (i != list.self && !m->gone &&
+            (strcmp(m->id, spec) == 0 || strcmp(m->name, spec) == 0)) {
+            *ret = *m;
+            return ERR_OK;
+        }
+    }
+    return error_set(e, ERR_NOT_FOUND, "there is no other node \"%s\"", spec);
+}
+
+size_t
+members_peers(struct engine *en)
+{
+    const struct member_list *l = &en->members->list;
+    size_t count = 0;
+
+    lock_take(&en->members->lock);
+    for (size_t i = 0; i < l->count; i++) {
+        count += i != l->self && !l->items[i].gone ? 1 : 0;
+    }
+    lock_give(&en->members->lock);
+    return count;
+}
+
+struct hash
+members_digest(struct engine *en)
+{
+    CLEANUP(member_list_free) struct member_list list = members_get(en);
+    struct sha256 *h = sha256_new();
+
+    for (size_t i = 0; i < list.count; i++) {
+        const struct member *m = &list.items[i];
+        char seq[32];
+        int n = snprintf(seq, sizeof seq, " %lld %d ", (long long)m->seq, m->gone);
+
+        sha256_add(h, m->id, strlen(m->id));
+        sha256_add(h, seq, (size_t)n);
+        sha256_add(h, m->key, strlen(m->key));
+    }
+    return sha256_end(&h);
+}
+
+bool
+members_is_key(struct engine *en, const char *key)
+{
+    struct members *m = en->members;
+    const char *known[2];
+    size_t len = strlen(key);
+    bool is = false;
+
+    lock_take(&m->lock);
+    known[0] = m->list.items[m->list.self].key;
+    known[1] = clock_mono_ms(&clock_system) < m->former_until_ms ? m->former_key : "";
+    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+        bool same = len > 0 && strlen(known[i]) == len && crypt_equal(known[i], key, len);
+
+        is = is || same;
+    }
+    lock_give(&m->lock);
+    return is;
+}
+
+/* ---- changing: engine thread ---- */
+
+/* In the database, then in memory. */
+static err_t
+save(struct engine *en, struct member_list *next, struct error *e)
+{
+    struct members *m = en->members;
+    err_t code = store_member_put(en->store, next->items, next->count, e);
+
+    if (code == ERR_OK) {
+        struct member_list former;
+
+        lock_take(&m->lock);
+        former = m->list;
+        m->list = *next;
+        lock_give(&m->lock);
+        *next = former;
+        engine_wake(en);
+    }
+    member_list_free(next);
+    return code;
+}
+
+static void
+new_key(char ret[MEMBER_KEY_BYTES])
+{
+    CLEANUP(buf_wipe_fini) struct buf text;
+
+    buf_init(&text, MEMBER_KEY_BYTES);
+    crypt_token(&text, KEY_RANDOM_BYTES);
+    (void)snprintf(ret, MEMBER_KEY_BYTES, "%s", buf_str(&text));
+}
+
+/* What the record is to say; false: it says so already. */
+static bool
+describe_self(struct engine *en, struct member *self)
+{
+    const struct object *node = snapshot_singleton(en->live.local, K_NODE);
+    struct text url = object_text(node, F_NODE_URL);
+    struct member next = *self;
+
+    (void)snprintf(next.name, sizeof next.name, "%s", node->name.s);
+    (void)snprintf(next.url, sizeof next.url, "%s", url.len > 0 ? url.s : en->members->url);
+    (void)snprintf(next.release, sizeof next.release, "%s", LOCKSTEP_VERSION);
+    next.schema_version = SCHEMA_VERSION;
+    next.gone = false;
+    if (strcmp(next.name, self->name) == 0 && strcmp(next.url, self->url) == 0 &&
+        strcmp(next.release, self->release) == 0 &&
+        next.schema_version == self->schema_version && next.gone == self->gone) {
+        return false;
+    }
+    next.seq++;
+    *self = next;
+    return true;
+}
+
+void
+members_refresh(struct engine *en)
+{
+    struct member_list next = copy_of(&en->members->list);
+    struct error e;
+
+    ASSERT(engine_on_own_thread(en));
+    if (!describe_self(en, &next.items[next.self])) {
+        member_list_free(&next);
+    } else if (save(en, &next, &e) != ERR_OK) {
+        log_warning("what this node says of itself cannot be saved: %s", e.msg);
+    }
+}
+
+static int
+compare_ids(const void *a, const void *b)
+{
+    const struct member *x = a;
+    const struct member *y = b;
+
+    return strcmp(x->id, y->id);
+}
+
+static size_t
+place_of(const struct member_list *l, const char *id)
+{
+    size_t i = 0;
+
+    while (i < l->count && strcmp(l->items[i].id, id) != 0) {
+        i++;
+    }
+    return i;
+}
+
+err_t
+members_open(struct engine *en, struct error *e)
+{
+    struct members *m = xcalloc(1, sizeof *m);
+    char id[MEMBER_ID_BYTES];
+    err_t code = store_node_id(en->store, id, e);
+
+    en->members = m;
+    lock_init(&m->lock);
+    if (code == ERR_OK) {
+        code = store_members(en->store, &m->list.items, &m->list.count, e);
+    }
+    if (code != ERR_OK) {
+        return code;
+    }
+    m->list.self = place_of(&m->list, id);
+    if (m->list.self < m->list.count) {
+        members_refresh(en);
+        return ERR_OK;
+    }
+    struct member_list first = copy_of(&m->list);
+    struct member *self = &first.items[first.count++];
+
+    *self = (struct member){.seq = 0};
+    (void)snprintf(self->id, sizeof self->id, "%s", id);
+    new_key(self->key);
+    (void)describe_self(en, self);
+    qsort(first.items, first.count, sizeof *first.items, compare_ids);
+    first.self = place_of(&first, id);
+    return save(en, &first, e);
+}
+
+void
+members_close(struct engine *en)
+{
+    if (en->members == NULL) {
+        return;
+    }
+    member_list_free(&en->members->list);
+    crypt_wipe(en->members->former_key, sizeof en->members->former_key);
+    (void)pthread_mutex_destroy(&en->members->lock);
+    free(en->members);
+}
+
+/* ---- changing: any thread ---- */
+
+struct presenting {
+    const char *url, *pin;
+};
+
+static err_t
+present_on_engine(struct engine *en, void *ctx, struct error *e)
+{
+    const struct presenting *p = ctx;
+    struct member_list next = copy_of(&en->members->list);
+    struct member *self = &next.items[next.self];
+    bool changed = strcmp(self->pin, p->pin) != 0;
+
+    (void)snprintf(en->members->url, sizeof en->members->url, "%s", p->url);
+    (void)snprintf(self->pin, sizeof self->pin, "%s", p->pin);
+    if (!describe_self(en, self)) {
+        self->seq += changed ? 1 : 0;
+        if (!changed) {
+            member_list_free(&next);
+            return ERR_OK;
+        }
+    }
+    return save(en, &next, e);
+}
+
+err_t
+members_present(struct engine *en, const char *url, const char *pin, struct error *e)
+{
+    struct presenting p = {url, pin};
+
+    return engine_run(en, present_on_engine, &p, e);
+}
+
+static void
+keep_self(struct member_list *l)
+{
+    l->items[0] = l->items[l->self];
+    l->count = 1;
+    l->self = 0;
+}
+
+struct merging {
+    const struct members_offer *offer;
+    bool changed;
+    bool forgotten; /* by the others */
+};
+
+static err_t
+check_clash(const struct member_list *l, const struct member *m, struct error *e)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        const struct member *other = &l->items[i];
+
+        if (other->gone || m->gone || strcmp(other->id, m->id) == 0) {
+            continue;
+        }
+        if (strcmp(other->name, m->name) == 0) {
+            return error_set(
+                e, ERR_INVALID, "two nodes are called \"%s\": give one of them another name",
+                m->name);
+        }
+        if (m->url[0] != '\0' && strcmp(other->url, m->url) == 0) {
+            return error_set(
+                e, ERR_INVALID, "the nodes \"%s\" and \"%s\" have one address, %s", other->name,
+                m->name, m->url);
+        }
+    }
+    return ERR_OK;
+}
+
+/* Somebody knows a newer record of this node than it has itself: its database is an old one, or
+ * it was forgotten. */
+static void
+take_self(struct member *self, const struct member *offered, struct merging *g)
+{
+    bool newer = offered->seq > self->seq || (offered->seq == self->seq && offered->gone);
+
+    if (!newer) {
+        return;
+    }
+    g->changed = true;
+    g->forgotten = g->forgotten || (offered->gone && !g->offer->joining);
+    /* Who was forgotten does not outbid the tombstone. */
+    self->seq = g->forgotten ? offered->seq : offered->seq + 1;
+}
+
+static err_t
+take_one(struct member_list *l, const struct member *m, struct merging *g, struct error *e)
+{
+    size_t at = place_of(l, m->id);
+    bool own_word = g->offer->from != NULL && strcmp(g->offer->from, m->id) == 0;
+    struct member *held = &l->items[at];
+    err_t code;
+
+    if (at == l->self) {
+        take_self(held, m, g);
+        return ERR_OK;
+    }
+    if (at == l->count && l->count == MEMBERS_MAX) {
+        return error_set(e, ERR_LIMIT, "a cluster has at most %d nodes", MEMBERS_MAX);
+    }
+    if (at < l->count && !member_replaces(m, held)) {
+        /* A key fills a gap, or comes from the node itself. */
+        if (m->key[0] != '\0' && !held->gone && strcmp(held->key, m->key) != 0 &&
+            (held->key[0] == '\0' || own_word)) {
+            memcpy(held->key, m->key, sizeof held->key);
+            g->changed = true;
+        }
+        return ERR_OK;
+    }
+    code = check_clash(l, m, e);
+    if (code != ERR_OK) {
+        return code;
+    }
+    if (at == l->count) {
+        *held = *m;
+        l->count++;
+    } else {
+        char key[MEMBER_KEY_BYTES];
+
+        memcpy(key, held->key, sizeof key);
+        *held = *m;
+        if (key[0] != '\0' && (!own_word || m->key[0] == '\0')) {
+            memcpy(held->key, key, sizeof key);
+        }
+    }
+    if (held->gone) {
+        crypt_wipe(held->key, sizeof held->key);
+    }
+    g->changed = true;
+    return ERR_OK;
+}
+
+static err_t
+merge_on_engine(struct engine *en, void *ctx, struct error *e)
+{
+    struct merging *g = ctx;
+    struct member_list next = copy_of(&en->members->list);
+    char self[MEMBER_ID_BYTES];
+    err_t code = ERR_OK;
+
+    next.items = xrealloc(next.items, (next.count + g->offer->count + 1) * sizeof *next.items);
+    memcpy(self, next.items[next.self].id, sizeof self);
+    for (size_t i = 0; i < g->offer->count && code == ERR_OK; i++) {
+        code = take_one(&next, &g->offer->items[i], g, e);
+    }
+    if (code != ERR_OK || !g->changed) {
+        member_list_free(&next);
+        return code;
+    }
+    qsort(next.items, next.count, sizeof *next.items, compare_ids);
+    next.self = place_of(&next, self);
+    if (g->forgotten) {
+        log_warning("the other nodes have forgotten this one: it is alone now");
+        keep_self(&next);
+    }
+    return save(en, &next, e);
+}
+
+err_t
+members_merge(
+    struct engine *en, const struct members_offer *offer, bool *ret_changed, struct error *e)
+{
+    struct merging g = {.offer = offer};
+    err_t code = engine_run(en, merge_on_engine, &g, e);
+
+    *ret_changed = code == ERR_OK && g.changed;
+    return code;
+}
+
+static void
+bury(struct member *m)
+{
+    if (!m->gone) {
+        m->gone = true;
+        m->seq++;
+        crypt_wipe(m->key, sizeof m->key);
+    }
+}
+
+/* Who leaves forgets the others, and raises its own seq over the tombstone that they got. */
+static err_t
+remove_on_engine(struct engine *en, void *ctx, struct error *e)
+{
+    const char *id = ctx;
+    struct member_list next = copy_of(&en->members->list);
+    size_t at = place_of(&next, id);
+
+    if (at == next.count || (at != next.self && next.items[at].gone)) {
+        member_list_free(&next);
+        return error_set(e, ERR_NOT_FOUND, "there is no such node");
+    }
+    if (at != next.self) {
+        bury(&next.items[at]);
+    }
+    if (at == next.self) {
+        next.items[at].seq += 2;
+        keep_self(&next);
+    }
+    return save(en, &next, e);
+}
+
+err_t
+members_remove(struct engine *en, const char *id, struct error *e)
+{
+    char copy[MEMBER_ID_BYTES];
+
+    (void)snprintf(copy, sizeof copy, "%s", id);
+    return engine_run(en, remove_on_engine, copy, e);
+}
+
+static err_t
+key_on_engine(struct engine *en, void *ctx, struct error *e)
+{
+    struct members *m = en->members;
+    struct member_list next = copy_of(&m->list);
+    struct member *self = &next.items[next.self];
+    char former[MEMBER_KEY_BYTES];
+    err_t code;
+
+    (void)ctx;
+    memcpy(former, self->key, sizeof former);
+    new_key(self->key);
+    self->seq++;
+    code = save(en, &next, e);
+    if (code == ERR_OK) {
+        lock_take(&m->lock);
+        memcpy(m->former_key, former, sizeof former);
+        m->former_until_ms = clock_mono_ms(&clock_system) + FORMER_KEY_MS;
+        lock_give(&m->lock);
+    }
+    crypt_wipe(former, sizeof former);
+    return code;
+}
+
+err_t
+members_new_key(struct engine *en, struct error *e)
+{
+    return engine_run(en, key_on_engine, NULL, e);
+}
+
+struct auditing {
+    const char *who, *action, *text;
+};
+
+static err_t
+audit_on_engine(struct engine *en, void *ctx, struct error *e)
+{
+    const struct auditing *a = ctx;
+
+    (void)e;
+    engine_audit(en, a->who, a->action, a->text);
+    return ERR_OK;
+}
+
+void
+members_audit(struct engine *en, const char *who, const char *action, const char *text)
+{
+    struct auditing a = {who, action, text};
+    struct error unused;
+
+    if (engine_run(en, audit_on_engine, &a, &unused) != ERR_OK) {
+        log_warning("%s: %s: %s", who, action, text);
+    }
+}

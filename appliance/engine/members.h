@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The nodes of the cluster, this one among them. A record is written by its own node only: of
+ * two the one with the higher seq is true, a tombstone ends it. Beside each stands the peer key
+ * by which that node is called; what comes from others fills gaps only, so that nobody but a
+ * node itself replaces its key. Any thread. */
+#ifndef LOCKSTEP_ENGINE_MEMBERS_H
+#define LOCKSTEP_ENGINE_MEMBERS_H
+
+#include "engine/engine.h"
+#include "model/member.h"
+
+#define MEMBERS_MAX 64 /* records, tombstones too */
+
+struct member_list {
+    struct member *items; /* by id; tombstones too */
+    size_t count;
+    size_t self; /* position of this node */
+};
+
+void member_list_free(struct member_list *l); /* wipes the keys; also for CLEANUP() */
+struct member_list members_get(struct engine *en);
+void members_self(struct engine *en, struct member *ret);
+/* Of another node that is no tombstone; spec: an id or a name. ERR_NOT_FOUND. */
+MUST_USE err_t
+members_find(struct engine *en, const char *spec, struct member *ret, struct error *e);
+/* How many nodes beside this one are no tombstones. */
+size_t members_peers(struct engine *en);
+/* Over id, seq and key of each: equal on two nodes when they know the same. */
+struct hash members_digest(struct engine *en);
+
+/* Where this node's own pages are, unless its settings say so, and its public key. The own
+ * record gets a new seq when something of it is another now. */
+MUST_USE err_t
+members_present(struct engine *en, const char *url, const char *pin, struct error *e);
+
+/* Takes what another node knows. *ret_changed: something is new. A newer record of this node
+ * itself, as after a restore of its database, makes the own seq higher; a tombstone says that
+ * it was forgotten: then it forgets the others, unless it joins. ERR_INVALID: two nodes of one
+ * name or one address, which are named; ERR_LIMIT. */
+struct members_offer {
+    const struct member *items;
+    size_t count;
+    const char *from; /* who says so, or NULL: of its own record and key it is believed */
+    bool joining;
+};
+
+MUST_USE err_t members_merge(
+    struct engine *en, const struct members_offer *offer, bool *ret_changed, struct error *e);
+/* A tombstone for another node; with the own id this node forgets all others. */
+MUST_USE err_t members_remove(struct engine *en, const char *id, struct error *e);
+/* Another peer key for this node; calls with the former one are answered for ten minutes. */
+MUST_USE err_t members_new_key(struct engine *en, struct error *e);
+/* What was done with the cluster, for the audit. */
+void members_audit(struct engine *en, const char *who, const char *action, const char *text);
+/* Whether it is this node's key, or was a moment ago. Constant time. */
+bool members_is_key(struct engine *en, const char *key);
+
+/* ---- engine thread ---- */
+
+struct members;
+MUST_USE err_t members_open(struct engine *en, struct error *e);
+void members_close(struct engine *en); /* NULL is allowed */
+/* The settings of this node are others now. */
+void members_refresh(struct engine *en);
+
+#endif

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/sync_doc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "engine/inner.h"
+
+#define OBJECT_MAX_BYTES ((size_t)16 << 20)
+#define ENTRY_FIELDS     3
+
+void
+sync_doc_free(struct sync_doc *d)
+{
+    for (size_t i = 0; i < d->object_count; i++) {
+        object_unref(d->objects[i]);
+    }
+    free(d->objects);
+    free(d->index);
+    lineage_free(&d->commits);
+    *d = (struct sync_doc){.has_index = false};
+}
+
+const struct lineage_commit *
+sync_doc_commit(const struct sync_doc *d, const struct hash *id)
+{
+    for (size_t i = d->commits.count; i > 0; i--) {
+        if (hash_equal(&d->commits.items[i - 1].commit.id, id)) {
+            return &d->commits.items[i - 1];
+        }
+    }
+    return NULL;
+}
+
+/* ---- reading ---- */
+
+static err_t
+read_hash(const json_t *j, const char *key, struct hash *ret, bool *ret_given, struct error *e)
+{
+    const char *text = NULL;
+    err_t code = json_opt_str(j, key, &text, e);
+
+    if (code == ERR_OK && text != NULL && !hash_from_hex(text, ret)) {
+        code = error_set(e, ERR_INVALID, "\"%s\" is no id of a commit", key);
+    }
+    *ret_given = code == ERR_OK && text != NULL;
+    return code;
+}
+
+/* kind and id of a row; of the kinds only those that all nodes share. */
+static err_t
+read_place(const json_t *row, enum kind *ret_kind, char id[OBJECT_ID_BYTES], struct error *e)
+{
+    const char *kind = json_string_value(json_array_get(row, 0));
+    const char *text = json_string_value(json_array_get(row, 1));
+    uint64_t unused;
+
+    if (json_array_size(row) != ENTRY_FIELDS || kind == NULL || text == NULL) {
+        return error_set(e, ERR_SYNTAX, "a row is a list of kind, id and content");
+    }
+    if (!schema_kind_by_name(kind, ret_kind)) {
+        return error_set(e, ERR_INVALID, "there is no kind \"%.40s\"", kind);
+    }
+    if (schema_kind(*ret_kind)->scope != SCOPE_SHARED) {
+        return error_set(e, ERR_INVALID, "%s is no kind that nodes share", kind);
+    }
+    if (strlen(text) >= OBJECT_ID_BYTES || !snapshot_id_key(*ret_kind, text, &unused)) {
+        return error_set(e, ERR_INVALID, "\"%.40s\" is no id of a %s", text, kind);
+    }
+    memcpy(id, text, strlen(text) + 1);
+    return ERR_OK;
+}
+
+static err_t
+read_entry(const json_t *row, struct lineage_entry *ret, struct error *e)
+{
+    const json_t *hash = json_array_get(row, 2);
+    err_t code = read_place(row, &ret->kind, ret->id, e);
+
+    if (code != ERR_OK) {
+        return code;
+    }
+    ret->has_object = !json_is_null(hash);
+    if (ret->has_object &&
+        (!json_is_string(hash) || !hash_from_hex(json_string_value(hash), &ret->objhash))) {
+        return error_set(e, ERR_INVALID, "the content of an entry is a hash");
+    }
+    return ERR_OK;
+}
+
+err_t
+sync_entries_read(
+    const json_t *rows, struct lineage_entry **ret, size_t *ret_count, struct error *e)
+{
+    size_t count = json_array_size(rows);
+    err_t code = ERR_OK;
+
+    if (!json_is_array(rows) || count > SYNC_ENTRIES_MAX) {
+        return error_set(e, ERR_SYNTAX, "entries are a list");
+    }
+    *ret = xcalloc(count + 1, sizeof **ret);
+    *ret_count = count;
+    for (size_t i = 0; i < count && code == ERR_OK; i++) {
+        code = read_entry(json_array_get(rows, i), &(*ret)[i], e);
+    }
+    return code;
+}
+
+static err_t
+read_commits(const json_t *list, struct lineage *ret, struct error *e)
+{
+    size_t count = json_array_size(list);
+    err_t code = ERR_OK;
+
+    if (!json_is_array(list) || count > SYNC_COMMITS_MAX) {
+        return error_set(e, ERR_SYNTAX, "\"commits\" is a list");
+    }
+    ret->items = xcalloc(count + 1, sizeof *ret->items);
+    for (size_t i = 0; i < count && code == ERR_OK; i++) {
+        struct lineage_commit *c = &ret->items[ret->count++];
+        const json_t *row = json_array_get(list, i);
+
+        code = commit_from_json(json_object_get(row, "commit"), &c->commit, e);
+        if (code == ERR_OK) {
+            code = sync_entries_read(
+                json_object_get(row, "entries"), &c->entries, &c->entry_count, e);
+        }
+    }
+    return code;
+}
+
+static err_t
+read_object(const json_t *row, struct object **ret, struct error *e)
+{
+    CLEANUP(buf_wipe_fini) struct buf bytes = {.max = OBJECT_MAX_BYTES};
+    char id[OBJECT_ID_BYTES];
+    enum kind kind;
+    err_t code = read_place(row, &kind, id, e);
+
+    if (code != ERR_OK) {
+        return code;
+    }
+    json_canonical(json_array_get(row, 2), &bytes);
+    if (bytes.failed) {
+        return error_set(e, ERR_LIMIT, "an object is too large");
+    }
+    code = object_from_canonical(kind, id, buf_str(&bytes), bytes.len, ret, e);
+    /* Damaged is what a database holds; this came from outside. */
+    return code == ERR_CORRUPT ? error_set(e, ERR_INVALID, "%s", e->msg) : code;
+}
+
+static err_t
+read_objects(const json_t *list, struct sync_doc *d, struct error *e)
+{
+    size_t count = json_array_size(list);
+    err_t code = ERR_OK;
+
+    if (!json_is_array(list) || count > SYNC_ENTRIES_MAX) {
+        return error_set(e, ERR_SYNTAX, "\"objects\" is a list");
+    }
+    d->objects = xcalloc(count + 1, sizeof(struct object *));
+    for (size_t i = 0; i < count && code == ERR_OK; i++) {
+        code = read_object(json_array_get(list, i), &d->objects[i], e);
+        d->object_count += code == ERR_OK ? 1 : 0;
+    }
+    return code;
+}
+
+err_t
+sync_doc_read(const json_t *j, struct sync_doc *ret, struct error *e)
+{
+    const json_t *index = json_object_get(j, "index");
+    struct sync_doc d = {.has_index = index != NULL};
+    bool has_head = false;
+    err_t code = read_hash(j, "head", &d.head, &has_head, e);
+
+    if (code == ERR_OK && !has_head) {
+        code = error_set(e, ERR_INVALID, "\"head\" is missing");
+    }
+    if (code == ERR_OK) {
+        code = read_hash(j, "expected_head", &d.expected, &d.has_expected, e);
+    }
+    if (code == ERR_OK) {
+        code = read_commits(json_object_get(j, "commits"), &d.commits, e);
+    }
+    if (code == ERR_OK && d.has_index) {
+        code = sync_entries_read(index, &d.index, &d.index_count, e);
+    }
+    if (code == ERR_OK) {
+        code = read_objects(json_object_get(j, "objects"), &d, e);
+    }
+    if (code != ERR_OK) {
+        sync_doc_free(&d);
+        return code;
+    }
+    *ret = d;
+    return ERR_OK;
+}
+
+/* ---- writing ---- */
+
+static json_t *
+hash_json(const struct hash *h)
+{
+    char hex[SHA256_HEX + 1];
+
+    hash_hex(h, hex);
+    return json_string(hex);
+}
+
+json_t *
+sync_entries_json(const struct lineage_entry *entries, size_t count)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < count; i++) {
+        const struct lineage_entry *x = &entries[i];
+
+        (void)json_array_append_new(
+            list, json_pack(
+                      "[s, s, o]", schema_kind(x->kind)->name, x->id,
+                      x->has_object ? hash_json(&x->objhash) : json_null()));
+    }
+    return list;
+}
+
+static json_t *
+commit_json(const struct lineage_commit *c)
+{
+    CLEANUP(buf_fini) struct buf bytes;
+    json_t *commit = NULL;
+    struct error e;
+
+    buf_init(&bytes, OBJECT_MAX_BYTES);
+    commit_canonical(&c->commit, &bytes);
+    ASSERT(json_parse(buf_str(&bytes), bytes.len, &commit, &e) == ERR_OK);
+    (void)json_object_set_new(commit, "id", hash_json(&c->commit.id));
+    return json_pack(
+        "{s:o, s:o}", "commit", commit, "entries",
+        sync_entries_json(c->entries, c->entry_count));
+}
+
+static json_t *
+object_row(const struct object *o)
+{
+    json_t *content = NULL;
+    struct error e;
+
+    ASSERT(json_parse(o->canonical, o->canonical_len, &content, &e) == ERR_OK);
+    return json_pack("[s, s, o]", schema_kind(o->kind)->name, o->id, content);
+}
+
+json_t *
+sync_doc_json(const struct sync_doc *d)
+{
+    json_t *j = json_pack("{s:o}", "head", hash_json(&d->head));
+    json_t *commits = json_array();
+    json_t *objects = json_array();
+
+    if (d->has_expected) {
+        (void)json_object_set_new(j, "expected_head", hash_json(&d->expected));
+    }
+    for (size_t i = 0; i < d->commits.count; i++) {
+        (void)json_array_append_new(commits, commit_json(&d->commits.items[i]));
+    }
+    (void)json_object_set_new(j, "commits", commits);
+    if (d->has_index) {
+        (void)json_object_set_new(j, "index", sync_entries_json(d->index, d->index_count));
+    }
+    for (size_t i = 0; i < d->object_count; i++) {
+        (void)json_array_append_new(objects, object_row(d->objects[i]));
+    }
+    (void)json_object_set_new(j, "objects", objects);
+    return j;
+}
+
+/* ---- making ---- */
+
+struct making {
+    const struct sync_wanted *wanted;
+    struct sync_doc *d;
+    struct hash *have; /* what the receiver has, and the ends of what d brings */
+    size_t have_count;
+};
+
+/* From one of those that the receiver has, each commit the first parent of the next. */
+static bool
+leads_on(const struct sync_doc *d, const struct sync_wanted *w)
+{
+    const struct hash *from = NULL;
+
+    for (size_t i = 0; i < d->commits.count; i++) {
+        const struct commit *c = &d->commits.items[i].commit;
+        bool first = false;
+
+        for (size_t k = 0; i == 0 && k < w->have_count && c->parent_count > 0; k++) {
+            first = first || hash_equal(&c->parents[0], &w->have[k]);
+        }
+        if (c->parent_count == 0 || !(i == 0 ? first : hash_equal(&c->parents[0], from))) {
+            return false;
+        }
+        from = &c->id;
+    }
+    return d->commits.count > 0;
+}
+
+static size_t
+collect(const struct sync_doc *d, const struct sync_wanted *w, struct lineage_entry *out)
+{
+    size_t from =
+        d->commits.count > SYNC_OBJECTS_KEPT ? d->commits.count - SYNC_OBJECTS_KEPT : 0;
+    size_t count = 0;
+
+    for (size_t i = from; i < d->commits.count; i++) {
+        for (size_t k = 0; k < d->commits.items[i].entry_count; k++) {
+            if (d->commits.items[i].entries[k].has_object) {
+                out[count++] = d->commits.items[i].entries[k];
+            }
+        }
+    }
+    for (size_t i = 0; i < w->object_count; i++) {
+        out[count++] = w->objects[i];
+    }
+    return count;
+}
+
+static int
+compare_content(const void *a, const void *b)
+{
+    const struct lineage_entry *x = a;
+    const struct lineage_entry *y = b;
+    int order = memcmp(&x->objhash, &y->objhash, sizeof x->objhash);
+
+    return order != 0 ? order : strcmp(x->id, y->id);
+}
+
+static err_t
+add_objects(struct engine *en, const struct sync_wanted *w, struct sync_doc *d, struct error *e)
+{
+    size_t most = w->object_count;
+    struct lineage_entry *list;
+    size_t count, distinct = 0;
+    err_t code;
+
+    for (size_t i = 0; i < d->commits.count; i++) {
+        most += d->commits.items[i].entry_count;
+    }
+    list = xcalloc(most + 1, sizeof *list);
+    count = collect(d, w, list);
+    qsort(list, count, sizeof *list, compare_content);
+    for (size_t i = 0; i < count; i++) {
+        if (distinct == 0 || compare_content(&list[distinct - 1], &list[i]) != 0) {
+            list[distinct++] = list[i];
+        }
+    }
+    code = store_objects(en->store, list, distinct, &d->objects, e);
+    for (size_t i = 0; code == ERR_OK && i < distinct; i++) {
+        if (d->objects[i] != NULL) {
+            d->objects[d->object_count++] = d->objects[i];
+        }
+    }
+    free(list);
+    return code;
+}
+
+/* That commit and its ancestors, as far as they are not there. */
+static err_t
+add_lineage(struct engine *en, struct making *m, const struct hash *head, struct error *e)
+{
+    struct lineage *l = &m->d->commits;
+    struct lineage more = {.items = NULL};
+    struct lineage_request q = {
+        .head = head,
+        .have = m->have,
+        .have_count = m->have_count,
+        .max = SYNC_COMMITS_MAX - l->count,
+    };
+    err_t code = store_lineage(en->store, &q, &more, e);
+
+    if (code == ERR_OK && more.count > 0) {
+        l->items = xrealloc(l->items, (l->count + more.count) * sizeof *l->items);
+        memcpy(&l->items[l->count], more.items, more.count * sizeof *l->items);
+        l->count += more.count;
+    }
+    if (code == ERR_OK) {
+        m->have[m->have_count++] = *head;
+    }
+    free(more.items);
+    return code;
+}
+
+/* Its other parents may be heads of nodes of which the receiver knows nothing. */
+static err_t
+add_on_top(struct engine *en, struct making *m, const struct commit *c, struct error *e)
+{
+    struct lineage *l = &m->d->commits;
+    err_t code = ERR_OK;
+
+    if (!hash_equal(&c->parents[0], &m->d->head)) {
+        return error_set(e, ERR_CONFLICT, "the head of this node moved meanwhile");
+    }
+    for (size_t i = 1; i < c->parent_count && code == ERR_OK; i++) {
+        code = add_lineage(en, m, &c->parents[i], e);
+    }
+    if (code == ERR_OK) {
+        l->items = xrealloc(l->items, (l->count + 1) * sizeof *l->items);
+        l->items[l->count++] = (struct lineage_commit){.commit = *c};
+        m->d->head = c->id;
+    }
+    return code;
+}
+
+static err_t
+make_on_engine(struct engine *en, void *ctx, struct error *e)
+{
+    struct making *m = ctx;
+    struct sync_doc *d = m->d;
+    const struct commit *on_top = m->wanted->on_top;
+    err_t code;
+
+    d->head = en->live.head.id;
+    code = add_lineage(en, m, &d->head, e);
+    if (code == ERR_OK && (on_top != NULL || !leads_on(d, m->wanted))) {
+        code = store_index(en->store, &d->head, &d->index, &d->index_count, e);
+        d->has_index = code == ERR_OK;
+    }
+    if (code == ERR_OK && on_top != NULL) {
+        code = add_on_top(en, m, on_top, e);
+    }
+    return code == ERR_OK ? add_objects(en, m->wanted, d, e) : code;
+}
+
+err_t
+sync_doc_make(
+    struct engine *en, const struct sync_wanted *wanted, struct sync_doc *ret, struct error *e)
+{
+    struct sync_doc d = {.has_index = false};
+    struct making m = {.wanted = wanted, .d = &d, .have_count = wanted->have_count};
+    err_t code;
+
+    m.have = xcalloc(wanted->have_count + COMMIT_MAX_PARENTS, sizeof *m.have);
+    if (wanted->have_count > 0) {
+        memcpy(m.have, wanted->have, wanted->have_count * sizeof *m.have);
+    }
+    code = engine_run(en, make_on_engine, &m, e);
+    free(m.have);
+    if (code != ERR_OK) {
+        sync_doc_free(&d);
+        return code;
+    }
+    *ret = d;
+    return ERR_OK;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What one node hands to another that lacks it: commits, what they changed, objects. One JSON
+ * document for a push and for a pull:
+ *
+ *   {"head": ID, "expected_head": ID or absent,
+ *    "commits": [{"commit": {...}, "entries": [["kind", "id", "objhash" or null], ...]}, ...],
+ *    "index": [["kind", "id", "objhash"], ...] or absent,
+ *    "objects": [["kind", "id", {...}], ...]}
+ *
+ * commits: parents before children. entries: against the first parent. index: all that the head
+ * holds; absent where the commits lead on from what the receiver has by their first parents.
+ * objects: canonical, secrets in clear. */
+#ifndef LOCKSTEP_ENGINE_SYNC_DOC_H
+#define LOCKSTEP_ENGINE_SYNC_DOC_H
+
+#include "engine/engine.h"
+#include "store/lineage.h"
+
+#define SYNC_COMMITS_MAX  100000
+#define SYNC_ENTRIES_MAX  4000000 /* of all commits and the index */
+#define SYNC_DOC_MAX      ((size_t)256 << 20)
+#define SYNC_HAVE_MAX     16
+#define SYNC_OBJECTS_KEPT 200 /* newest commits whose objects travel along */
+
+struct sync_doc {
+    struct hash head;
+    bool has_expected;
+    struct hash expected;
+    struct lineage commits;
+    bool has_index;
+    struct lineage_entry *index;
+    size_t index_count;
+    struct object **objects;
+    size_t object_count;
+};
+
+void sync_doc_free(struct sync_doc *d); /* also for CLEANUP() */
+
+/* From outside: everything is checked by itself, and each commit's id against its fields.
+ * Objects and entries of kinds that are not shared are refused. ERR_SYNTAX: form; ERR_INVALID.
+ */
+MUST_USE err_t sync_doc_read(const json_t *j, struct sync_doc *ret, struct error *e);
+/* The rows of "entries", "index" or "missing", checked. *ret: free, also after a failure. */
+MUST_USE err_t sync_entries_read(
+    const json_t *rows, struct lineage_entry **ret, size_t *ret_count, struct error *e);
+json_t *sync_entries_json(const struct lineage_entry *entries, size_t count);
+json_t *sync_doc_json(const struct sync_doc *d); /* new reference */
+/* The commit of that id among those of the document, or NULL. */
+const struct lineage_commit *sync_doc_commit(const struct sync_doc *d, const struct hash *id);
+
+/* What whoever has those commits lacks of this node's head, with the named objects besides
+ * (those that are kept). Any thread. */
+struct sync_wanted {
+    const struct hash *have;
+    size_t have_count;
+    const struct lineage_entry *objects;
+    size_t object_count;
+    /* NULL, or a commit with the content of the head, whose first parent that is: it becomes
+     * the head of the document, which brings its other parents along, and the index.
+     * ERR_CONFLICT: the head is another now. */
+    const struct commit *on_top;
+};
+
+MUST_USE err_t sync_doc_make(
+    struct engine *en, const struct sync_wanted *wanted, struct sync_doc *ret, struct error *e);
+
+#endif

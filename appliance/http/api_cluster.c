@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cluster, for people and their programs. */
+#include <string.h>
+#include <strings.h>
+
+#include "base/json.h"
+#include "engine/edit.h"
+#include "http/api.h"
+#include "http/reply.h"
+#include "model/diff.h"
+#include "routes_gen.h"
+#include "sync/cluster.h"
+
+void
+http_cluster_get(struct request *r)
+{
+    reply_json(r, 200, cluster_json(r->http->config.cluster));
+}
+
+/* ---- what differs ---- */
+
+static err_t
+find_content(
+    struct request *r, const struct view *v, const struct commit *head, struct snapshot **ret,
+    struct error *e)
+{
+    if (hash_equal(&head->id, &v->head.id)) {
+        *ret = snapshot_ref(v->now.shared);
+        return ERR_OK;
+    }
+    return edit_commit_content(r->http->config.engine, &head->id, ret, e);
+}
+
+static void
+reply_compared(
+    struct request *r, const struct view *v, const struct cluster_other *other,
+    struct snapshot *content)
+{
+    /* What only this node has is no difference. */
+    struct snapshot_pair there = {content, v->now.local};
+    json_t *objects = diff_objects(&v->now, &there);
+    struct member self;
+
+    members_self(r->http->config.engine, &self);
+    reply_json(
+        r, 200,
+        json_pack(
+            "{s:s, s:s, s:o, s:o, s:b, s:o}", "self", self.name, "node", other->name, "from",
+            api_commit_name(&v->head), "to", api_commit_name(&other->head), "same",
+            json_array_size(objects) == 0, "objects", objects));
+    crypt_wipe(&self, sizeof self);
+}
+
+void
+http_cluster_compare(struct request *r)
+{
+    const char *node = request_param(r, "node");
+    struct cluster_other other;
+    struct snapshot *content = NULL;
+    const struct view *v;
+    struct error e;
+    err_t code;
+
+    if (node == NULL) {
+        request_refuse_param(r, "node", "Name the node to compare with: ?node=NAME.");
+        return;
+    }
+    code = api_long_begin(r, &e);
+    if (code != ERR_OK) {
+        reply_error(r, &e, NULL);
+        return;
+    }
+    code = cluster_fetch_head(r->http->config.cluster, node, &other, &e);
+    v = request_fresh_view(r);
+    if (code == ERR_OK) {
+        code = find_content(r, v, &other.head, &content, &e);
+    }
+    if (code == ERR_OK) {
+        reply_compared(r, v, &other, content);
+    } else {
+        reply_error(r, &e, NULL);
+    }
+    api_long_end(r);
+    snapshot_unref(content);
+}
+
+/* ---- peer keys and members ---- */
+
+static void
+reply_key(struct request *r)
+{
+    struct member self;
+
+    members_self(r->http->config.engine, &self);
+    reply_json(
+        r, 200,
+        json_pack(
+            "{s:s, s:s, s:s, s:s, s:s}", "node", self.name, "id", self.id, "url", self.url,
+            "key", self.key, "pin", self.pin));
+    crypt_wipe(&self, sizeof self);
+}
+
+void
+http_cluster_key_get(struct request *r)
+{
+    reply_key(r);
+}
+
+void
+http_cluster_key_create(struct request *r)
+{
+    struct error e;
+
+    if (members_new_key(r->http->config.engine, &e) != ERR_OK) {
+        reply_error(r, &e, NULL);
+        return;
+    }
+    members_audit(r->http->config.engine, r->actor.name, "cluster_key", "a new peer key");
+    cluster_wake(r->http->config.cluster);
+    reply_key(r);
+}
+
+/* Pasted texts come with spaces and line ends. */
+static const char *
+trimmed(struct request *r, const char *text)
+{
+    static const char space[] = " \t\r\n";
+    size_t len;
+
+    text += strspn(text, space);
+    len = strlen(text);
+    while (len > 0 && strchr(space, text[len - 1]) != NULL) {
+        len--;
+    }
+    return arena_printf(r->arena, "%.*s", (int)len, text);
+}
+
+static bool
+read_text(struct request *r, const char *key, const char **ret)
+{
+    struct error e;
+
+    if (json_get_str(r->json, key, ret, &e) != ERR_OK) {
+        reply_error(r, &e, NULL);
+        return false;
+    }
+    *ret = trimmed(r, *ret);
+    return true;
+}
+
+static bool
+read_join(struct request *r, struct cluster_join *ret)
+{
+    /* The answer of GET /api/v1/cluster/key may be sent as it is. */
+    static const char *const keys[] = {"url", "key", "pin", "node", "id", NULL};
+
+    if (!request_only_keys(r, keys) || !read_text(r, "url", &ret->url) ||
+        !read_text(r, "key", &ret->key) || !read_text(r, "pin", &ret->pin) ||
+        !request_flag(r, "plan", &ret->plan)) {
+        return false;
+    }
+    if (strncasecmp(ret->url, "https://", 8) != 0 || strlen(ret->url) > 255 ||
+        strcspn(ret->url + 8, "/?#@ ") != strlen(ret->url + 8)) {
+        api_refuse(
+            r, "/url", "pattern",
+            "The address of a node is https://ADDRESS:PORT, without a path.");
+        return false;
+    }
+    if (ret->key[0] == '\0' || strlen(ret->key) >= MEMBER_KEY_BYTES) {
+        api_refuse(r, "/key", "pattern", "That is no peer key.");
+        return false;
+    }
+    if (strncmp(ret->pin, "sha256//", 8) != 0 || strlen(ret->pin) != 52) {
+        api_refuse(r, "/pin", "pattern", "A public key is written sha256// and 44 characters.");
+        return false;
+    }
+    return true;
+}
+
+void
+http_cluster_join(struct request *r)
+{
+    struct cluster_join j = {.plan = false};
+    json_t *result = NULL;
+    struct error e;
+    err_t code;
+
+    if (!read_join(r, &j)) {
+        return;
+    }
+    code = cluster_join(r->http->config.cluster, &j, r->actor.name, &result, &e);
+    if (code != ERR_OK && !(j.plan && code == ERR_CONFLICT)) {
+        json_t *checks = json_object_get(result, "checks");
+
+        for (size_t i = 0; i < json_array_size(checks); i++) {
+            const json_t *check = json_array_get(checks, i);
+
+            if (!json_is_true(json_object_get(check, "ok"))) {
+                (void)error_set(
+                    &e, code, "%s: %.200s", json_string_value(json_object_get(check, "name")),
+                    json_string_value(json_object_get(check, "detail")));
+                break;
+            }
+        }
+        reply_error(r, &e, NULL);
+        json_decref(result);
+        return;
+    }
+    reply_json(r, 200, result);
+}
+
+void
+http_cluster_leave(struct request *r)
+{
+    struct error e;
+
+    if (cluster_leave(r->http->config.cluster, r->actor.name, &e) != ERR_OK) {
+        reply_error(r, &e, NULL);
+        return;
+    }
+    http_cluster_get(r);
+}
+
+void
+http_cluster_forget(struct request *r)
+{
+    static const char *const keys[] = {"node", NULL};
+    const char *node;
+    struct error e;
+
+    if (!request_only_keys(r, keys) || !read_text(r, "node", &node)) {
+        return;
+    }
+    if (cluster_forget(r->http->config.cluster, node, r->actor.name, &e) != ERR_OK) {
+        reply_error(r, &e, NULL);
+        return;
+    }
+    http_cluster_get(r);
+}
+
+static bool
+read_nodes(struct request *r, struct cluster_overwrite *ret)
+{
+    static const char *const keys[] = {"nodes", NULL};
+    const json_t *list = json_object_get(r->json, "nodes");
+    size_t count = json_array_size(list);
+    const char **nodes = arena_alloc(r->arena, (count + 1) * sizeof(const char *));
+
+    if (!request_only_keys(r, keys)) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        nodes[i] = json_string_value(json_array_get(list, i));
+        if (nodes[i] == NULL) {
+            api_refuse(r, "/nodes", "type", "The nodes are a list of ids or names.");
+            return false;
+        }
+    }
+    ret->nodes = nodes;
+    ret->node_count = count;
+    return request_flag(r, "plan", &ret->plan);
+}
+
+void
+http_cluster_overwrite(struct request *r)
+{
+    struct cluster_overwrite q = {.who = r->actor.name};
+    json_t *result = NULL;
+    struct error e;
+
+    if (!read_nodes(r, &q)) {
+        return;
+    }
+    if (r->actor.locked != NULL) {
+        (void)error_set(&e, ERR_LOCKED, "%s", r->actor.locked);
+        reply_error(r, &e, NULL);
+        return;
+    }
+    if (cluster_overwrite(r->http->config.cluster, &q, &result, &e) != ERR_OK) {
+        json_decref(result);
+        reply_error(r, &e, NULL);
+        return;
+    }
+    reply_json(r, 200, result);
+}

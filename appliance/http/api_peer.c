@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What other nodes ask and hand on. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "engine/facts.h"
+#include "http/api.h"
+#include "http/reply.h"
+#include "http/wait.h"
+#include "routes_gen.h"
+#include "sync/cluster.h"
+
+void
+http_peer_health(struct request *r)
+{
+    const char *text = request_param(r, "head");
+    struct hash head;
+    json_t *j = NULL;
+    struct error e;
+
+    if (text != NULL && !hash_from_hex(text, &head)) {
+        request_refuse_param(r, "head", "The id of a commit is 64 hexadecimal digits.");
+        return;
+    }
+    if (cluster_health(r->http->config.cluster, text != NULL ? &head : NULL, &j, &e) !=
+        ERR_OK) {
+        reply_error(r, &e, NULL);
+        return;
+    }
+    if (text != NULL && r->header.node_id != NULL) {
+        cluster_notice(r->http->config.cluster, r->header.node_id, &head);
+    }
+    reply_json(r, 200, j);
+}
+
+static void
+reply_members(struct request *r)
+{
+    reply_json(
+        r, 200, json_pack("{s:o}", "members", cluster_members_json(r->http->config.engine)));
+}
+
+void
+http_peer_members_get(struct request *r)
+{
+    reply_members(r);
+}
+
+void
+http_peer_members_create(struct request *r)
+{
+    struct error e;
+    bool changed;
+
+    if (cluster_members_take(
+            r->http->config.engine, json_object_get(r->json, "members"), r->header.node_id,
+            false, &changed, &e) != ERR_OK) {
+        reply_error(r, &e, NULL);
+        return;
+    }
+    if (changed) {
+        cluster_wake(r->http->config.cluster);
+    }
+    reply_members(r);
+}
+
+/* ---- reading ---- */
+
+static err_t
+read_have(
+    const json_t *list, struct hash ret[SYNC_HAVE_MAX], size_t *ret_count, struct error *e)
+{
+    size_t count = json_array_size(list);
+
+    if (!json_is_array(list) || count > SYNC_HAVE_MAX) {
+        return error_set(
+            e, ERR_INVALID, "\"have\" is a list of at most %d commits", SYNC_HAVE_MAX);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const char *hex = json_string_value(json_array_get(list, i));
+
+        if (hex == NULL || !hash_from_hex(hex, &ret[i])) {
+            return error_set(e, ERR_INVALID, "\"have\" holds what is no id of a commit");
+        }
+    }
+    *ret_count = count;
+    return ERR_OK;
+}
+
+void
+http_peer_config_read(struct request *r)
+{
+    struct hash have[SYNC_HAVE_MAX];
+    struct sync_wanted wanted = {.have = have};
+    struct lineage_entry *objects = NULL;
+    CLEANUP(sync_doc_free) struct sync_doc d = {.has_index = false};
+    struct error e;
+    err_t code = read_have(json_object_get(r->json, "have"), have, &wanted.have_count, &e);
+
+    if (code == ERR_OK) {
+        code = sync_entries_read(
+            json_object_get(r->json, "objects"), &objects, &wanted.object_count, &e);
+    }
+    wanted.objects = objects;
+    if (code == ERR_OK) {
+        code = sync_doc_make(r->http->config.engine, &wanted, &d, &e);
+    }
+    free(objects);
+    if (code != ERR_OK) {
+        reply_error(r, &e, NULL);
+        return;
+    }
+    reply_json(r, 200, sync_doc_json(&d));
+}
+
+/* ---- taking ---- */
+
+static void
+reply_taken(struct request *r, const char *state, json_t *missing)
+{
+    const struct view *v = request_fresh_view(r);
+    struct engine_status s;
+    char head[SHA256_HEX + 1], fp[SHA256_HEX + 1], running[SHA256_HEX + 1];
+
+    engine_get_status(r->http->config.engine, &s);
+    hash_hex(&v->head.id, head);
+    hash_hex(&v->head.fp, fp);
+    hash_hex(&s.running_commit, running);
+    reply_json(
+        r, 200,
+        json_pack(
+            "{s:s, s:s, s:I, s:s, s:o, s:o*}", "state", state, "head", head, "rev",
+            (json_int_t)v->head.rev, "fp", fp, "running",
+            s.running_known ? json_string(running) : json_null(), "missing", missing));
+}
+
+static void
+on_task(struct request *r, json_t *task, bool ended)
+{
+    const char *state = json_string_value(json_object_get(task, "state"));
+    const char *message = json_string_value(json_object_get(task, "message"));
+
+    if (!ended) {
+        reply_problem(r, 504, "timeout", "it is not taken over yet");
+    } else if (state != NULL && strcmp(state, "ok") == 0) {
+        reply_taken(r, "taken", NULL);
+    } else {
+        reply_problem(
+            r, 422, "not_taken", "%s",
+            message != NULL ? message : "it could not be taken over");
+    }
+    json_decref(task);
+}
+
+void
+http_peer_config_replace(struct request *r)
+{
+    const char *from = r->header.node_id != NULL ? r->header.node_id : "unknown";
+    struct member sender = {.name = ""};
+    struct sync_result result = {.task = 0};
+    struct sync_doc d;
+    struct error e;
+    err_t code = sync_doc_read(r->json, &d, &e);
+
+    if (code == ERR_OK) {
+        struct error unused;
+
+        if (members_find(r->http->config.engine, from, &sender, &unused) == ERR_OK) {
+            from = sender.name;
+        }
+        code = sync_take(
+            r->http->config.engine, &d,
+            &(struct sync_origin){
+                .how = SYNC_PUSHED,
+                .from = from,
+                .outranks = cluster_outranks(r->http->config.cluster, sender.id),
+            },
+            &result, &e);
+    }
+    crypt_wipe(sender.key, sizeof sender.key);
+    if (code == ERR_NOT_FOUND && result.missing_count > 0) {
+        reply_taken(r, "missing", sync_entries_json(result.missing, result.missing_count));
+    } else if (code == ERR_CONFLICT && result.refusal != NULL) {
+        reply_problem(r, 409, result.refusal, "%s", e.msg);
+    } else if (code != ERR_OK) {
+        reply_error(r, &e, NULL);
+    } else if (result.task == 0) {
+        reply_taken(r, "same", NULL);
+    } else {
+        wait_for_task(r, result.task, on_task);
+    }
+    free(result.missing);
+}

@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sync/cluster.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "engine/task.h"
+#include "sync/inner.h"
+
+#define PATH_BYTES 128
+
+struct peer *
+cluster_peer(struct cluster *c, const char *id)
+{
+    for (size_t i = 0; i < c->peer_count; i++) {
+        if (strcmp(c->peers[i].id, id) == 0) {
+            return &c->peers[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---- one question ---- */
+
+struct question {
+    struct cluster *c;
+    char id[MEMBER_ID_BYTES];
+};
+
+static bool
+read_hash(const json_t *j, const char *key, struct hash *ret)
+{
+    const char *hex = json_string_value(json_object_get(j, key));
+
+    return hex != NULL && hash_from_hex(hex, ret);
+}
+
+static void
+copy_text(char *ret, size_t bytes, const json_t *j, const char *key)
+{
+    const char *text = json_string_value(json_object_get(j, key));
+
+    (void)snprintf(ret, bytes, "%s", text != NULL ? text : "");
+}
+
+/* What came is as untrusted as any body. */
+static err_t
+read_answer(struct peer *p, const json_t *j, int64_t now_ms, bool *ret_leads, struct error *e)
+{
+    const json_t *head = json_object_get(j, "head");
+    int64_t schema = 0, time_ms = 0;
+    const char *id = json_string_value(json_object_get(j, "id"));
+    err_t code = json_get_int(head, "rev", 1, INT64_MAX >> 11, &p->head.rev, e);
+
+    if (code == ERR_OK) {
+        code = json_get_int(head, "schema_version", 1, 1000000, &schema, e);
+    }
+    if (code == ERR_OK) {
+        code = json_get_int(j, "time_ms", 0, INT64_MAX >> 11, &time_ms, e);
+    }
+    if (code == ERR_OK) {
+        code = json_get_bool(j, "leads", ret_leads, e);
+    }
+    if (code == ERR_OK && (id == NULL || strcmp(id, p->id) != 0)) {
+        return error_set(e, ERR_DENIED, "another node answers at its address");
+    }
+    if (code == ERR_OK &&
+        (!read_hash(head, "id", &p->head.id) || !read_hash(head, "fp", &p->head.fp) ||
+         !read_hash(j, "members", &p->members))) {
+        return error_set(e, ERR_INVALID, "a hash in its answer is none");
+    }
+    p->head.schema_version = (int)schema;
+    p->skew_ms = time_ms - now_ms;
+    copy_text(p->name, sizeof p->name, j, "name");
+    copy_text(p->release, sizeof p->release, j, "release");
+    copy_text(p->running, sizeof p->running, j, "running");
+    copy_text(p->serving, sizeof p->serving, j, "serving");
+    p->holds = json_is_true(json_object_get(j, "holds"));
+    return code == ERR_OK ? cluster_hear(&p->said, j, e) : code;
+}
+
+static err_t
+error_of_answer(const struct call_answer *a, const json_t *j, struct error *e)
+{
+    const char *detail = json_string_value(json_object_get(j, "detail"));
+
+    if (a->status == 200) {
+        return ERR_OK;
+    }
+    return error_set(
+        e, a->status == 401 ? ERR_DENIED : ERR_UNAVAILABLE, "%.200s",
+        detail != NULL ? detail : "it refuses to answer");
+}
+
+static enum silence
+silence_of(const struct call_answer *a)
+{
+    return a->error.code == ERR_DENIED ? PIN_DIFFERS
+           : a->status == 401          ? KEY_REJECTED
+                                       : UNREACHABLE;
+}
+
+/* On the thread of the calls; what needs the database is left to the round. */
+static void
+on_answer(void *ctx, struct call_answer *a)
+{
+    struct question *q = ctx;
+    struct cluster *c = q->c;
+    struct error error = a->error;
+    struct peer *p;
+    json_t *j = NULL;
+    err_t code = error.code;
+
+    if (code == ERR_OK) {
+        code = json_parse(buf_str(&a->body), a->body.len, &j, &error);
+    }
+    if (code == ERR_OK) {
+        code = error_of_answer(a, j, &error);
+    }
+    lock_take(&c->lock);
+    p = cluster_peer(c, q->id);
+    if (p != NULL) {
+        struct peer next = *p;
+        bool leads = false;
+
+        if (code == ERR_OK) {
+            code = read_answer(&next, j, clock_wall_ms(c->clock), &leads, &error);
+        }
+        if (code == ERR_OK) {
+            next.leads = leads;
+            next.answered = next.ever = true;
+            next.answered_ms = clock_mono_ms(&clock_system);
+            next.took_ms = a->took_ms;
+            next.silence = ANSWERED;
+            cluster_compare_running(
+                &next.head.id, next.running, next.answered_ms, &next.unequal_since_ms);
+            *p = next;
+        } else {
+            p->answered = false;
+            p->silence = silence_of(a);
+            p->failure = error;
+            p->failure.code = code;
+        }
+    }
+    c->waiting--;
+    ASSERT(pthread_cond_broadcast(&c->changed) == 0);
+    lock_give(&c->lock);
+    json_decref(j);
+    free(q);
+}
+
+static void
+ask(struct cluster *c, const struct member *m, const struct member *self, const char *path)
+{
+    struct question *q = xcalloc(1, sizeof *q);
+    struct call call = cluster_call_of(c, m, self);
+
+    q->c = c;
+    memcpy(q->id, m->id, sizeof q->id);
+    call.method = "GET";
+    call.path = path;
+    calls_start(c->calls, &call, on_answer, q);
+}
+
+/* ---- a round ---- */
+
+bool
+cluster_may_ask(const struct member *m)
+{
+    return m->url[0] != '\0' && m->key[0] != '\0';
+}
+
+static bool
+is_asked(const struct member_list *list, size_t i)
+{
+    const struct member *m = &list->items[i];
+
+    return i != list->self && !m->gone && cluster_may_ask(m);
+}
+
+/* The table follows the members: who left goes, who came is added. */
+static void
+follow_members(struct cluster *c, const struct member_list *list)
+{
+    struct peer *next = xcalloc(MEMBERS_MAX, sizeof *next);
+    size_t count = 0;
+
+    lock_take(&c->lock);
+    for (size_t i = 0; i < list->count; i++) {
+        const struct peer *known = cluster_peer(c, list->items[i].id);
+
+        if (i == list->self || list->items[i].gone) {
+            continue;
+        }
+        if (known != NULL) {
+            next[count] = *known;
+        } else {
+            memcpy(next[count].id, list->items[i].id, sizeof next[count].id);
+            (void)error_set(&next[count].failure, ERR_UNAVAILABLE, "not asked yet");
+        }
+        count++;
+    }
+    memcpy(c->peers, next, sizeof c->peers);
+    c->peer_count = count;
+    lock_give(&c->lock);
+    free(next);
+}
+
+static void
+ask_all(struct cluster *c, const struct member_list *list, const struct commit *head)
+{
+    char path[PATH_BYTES], hex[SHA256_HEX + 1];
+
+    hash_hex(&head->id, hex);
+    (void)snprintf(path, sizeof path, "/peer/v1/health?head=%s", hex);
+    for (size_t i = 0; i < list->count; i++) {
+        if (is_asked(list, i)) {
+            lock_take(&c->lock);
+            c->waiting++;
+            lock_give(&c->lock);
+            ask(c, &list->items[i], &list->items[list->self], path);
+        }
+    }
+    /* Each call has its own deadline. */
+    lock_take(&c->lock);
+    while (c->waiting > 0) {
+        ASSERT(pthread_cond_wait(&c->changed, &c->lock) == 0);
+    }
+    lock_give(&c->lock);
+}
+
+/* How each answer stands to the head that they were asked about. */
+static void
+relate(struct cluster *c, const struct commit *head)
+{
+    struct peer *copy = xmalloc(sizeof c->peers);
+    size_t count;
+
+    lock_take(&c->lock);
+    memcpy(copy, c->peers, sizeof c->peers);
+    count = c->peer_count;
+    lock_give(&c->lock);
+    for (size_t i = 0; i < count; i++) {
+        struct sync_view seen;
+        struct relation_facts facts;
+        struct peer *p;
+        struct error unused;
+
+        if (!copy[i].answered || sync_look(c->en, &copy[i].head.id, &seen, &unused) != ERR_OK) {
+            continue;
+        }
+        facts = sync_facts(head, &copy[i].head, &seen, copy[i].leads);
+        lock_take(&c->lock);
+        p = cluster_peer(c, copy[i].id);
+        if (p != NULL) {
+            p->relation = relation_of(&facts);
+            if (p->relation == REL_IN_STEP) {
+                p->refused[0] = '\0';
+            }
+        }
+        lock_give(&c->lock);
+    }
+    free(copy);
+}
+
+/* ---- members ---- */
+
+static err_t
+exchange(struct cluster *c, const struct member *m, struct error *e)
+{
+    CLEANUP(buf_wipe_fini) struct buf body;
+    struct member self;
+    struct call call;
+    json_t *own = json_pack("{s:o}", "members", cluster_members_json(c->en));
+    json_t *j = NULL;
+    bool changed = false;
+    err_t code;
+
+    members_self(c->en, &self);
+    buf_init(&body, MEMBERS_BYTES);
+    json_canonical(own, &body);
+    json_decref(own);
+    call = cluster_call_of(c, m, &self);
+    call.method = "POST";
+    call.path = "/peer/v1/members";
+    call.body = buf_str(&body);
+    call.body_len = body.len;
+    call.answer_max = MEMBERS_BYTES;
+    code = cluster_ask(c, &call, &j, NULL, e);
+    if (code == ERR_OK) {
+        code = cluster_members_take(
+            c->en, json_object_get(j, "members"), m->id, false, &changed, e);
+    }
+    json_decref(j);
+    crypt_wipe(&self, sizeof self);
+    return code;
+}
+
+static void
+exchange_all(struct cluster *c, const struct member_list *list)
+{
+    /* None are left when the first says that the others have forgotten this node. */
+    for (size_t i = 0; i < list->count && members_peers(c->en) > 0; i++) {
+        struct hash own = members_digest(c->en);
+        const struct peer *p;
+        struct error error;
+        bool differs;
+
+        lock_take(&c->lock);
+        p = cluster_peer(c, list->items[i].id);
+        differs = p != NULL && p->answered && !hash_equal(&p->members, &own);
+        lock_give(&c->lock);
+        if (differs && is_asked(list, i) && exchange(c, &list->items[i], &error) != ERR_OK) {
+            log_info("members were not exchanged with %s: %s", list->items[i].name, error.msg);
+        }
+    }
+}
+
+/* ---- healing ---- */
+
+static bool
+is_pulled(const struct cluster *c, const struct peer *p, bool held)
+{
+    struct heal_facts facts = {
+        .relation = p->relation,
+        .keep_in_step = !held,
+        .backing_off = hash_equal(&p->head.id, &c->pull_failed) &&
+                       clock_mono_ms(c->clock) < c->pull_after_ms,
+    };
+
+    return heal_action(&facts) != HEAL_NOTHING;
+}
+
+/* The node with the greatest head that this one is behind, or NULL. */
+static const struct member *
+find_newest(struct cluster *c, const struct member_list *list, bool held, struct peer *ret)
+{
+    const struct member *found = NULL;
+
+    lock_take(&c->lock);
+    for (size_t i = 0; i < list->count; i++) {
+        const struct peer *p = cluster_peer(c, list->items[i].id);
+        bool pulls = p != NULL && p->answered && is_pulled(c, p, held);
+
+        if (pulls && (found == NULL || p->head.rev > ret->head.rev ||
+                      (p->head.rev == ret->head.rev &&
+                       memcmp(&p->head.id, &ret->head.id, sizeof p->head.id) > 0))) {
+            found = &list->items[i];
+            *ret = *p;
+        }
+    }
+    lock_give(&c->lock);
+    return found;
+}
+
+/* It is told for as long as somebody offers what was refused. */
+static void
+forget_refusal(struct cluster *c)
+{
+    bool offered = false;
+
+    lock_take(&c->lock);
+    for (size_t i = 0; i < c->peer_count; i++) {
+        const struct peer *p = &c->peers[i];
+        struct heal_facts facts = {.relation = p->relation, .keep_in_step = true};
+
+        offered = offered || (p->answered && heal_action(&facts) != HEAL_NOTHING &&
+                              hash_equal(&p->head.id, &c->pull_failed));
+    }
+    if (!offered) {
+        c->refusing[0] = '\0';
+    }
+    lock_give(&c->lock);
+}
+
+/* What cannot be taken over is tried again ever more rarely, until it is another head. */
+static void
+note_pull(struct cluster *c, const struct hash *head, bool ok)
+{
+    bool same = hash_equal(head, &c->pull_failed);
+
+    if (ok) {
+        c->pull_pause_ms = 0;
+        return;
+    }
+    c->pull_pause_ms =
+        same && c->pull_pause_ms > 0 ? 2 * c->pull_pause_ms : c->tunables->sync_round_ms;
+    if (c->pull_pause_ms > c->tunables->sync_again_ms) {
+        c->pull_pause_ms = c->tunables->sync_again_ms;
+    }
+    c->pull_failed = *head;
+    c->pull_after_ms = clock_mono_ms(c->clock) + c->pull_pause_ms;
+}
+
+/* True when a newer revision was taken over. */
+static bool
+heal(struct cluster *c, const struct member_list *list)
+{
+    CLEANUP(view_cleanup) struct view *v = engine_view(c->en);
+    bool held = !object_bool(snapshot_singleton(v->now.local, K_NODE), F_NODE_KEEP_IN_STEP);
+    struct peer newest;
+    const struct member *m = find_newest(c, list, held, &newest);
+    struct error error;
+    int64_t task;
+    err_t code;
+
+    if (m == NULL) {
+        return false;
+    }
+    code = cluster_pull(c, m, SYNC_PULLED, &task, &error);
+    note_pull(c, &newest.head.id, code == ERR_OK);
+    lock_take(&c->lock);
+    (void)snprintf(c->refusing, sizeof c->refusing, "%s", code == ERR_OK ? "" : error.msg);
+    lock_give(&c->lock);
+    if (code != ERR_OK) {
+        log_warning(
+            "revision %lld of %s was not taken over: %s", (long long)newest.head.rev, m->name,
+            error.msg);
+    }
+    return code == ERR_OK && task != 0;
+}
+
+/* ---- the thread ---- */
+
+/* What takes effect at once is handed on at once. */
+static void
+push_if_changed(struct cluster *c)
+{
+    bool push;
+
+    lock_take(&c->lock);
+    push = c->push;
+    c->push = false;
+    lock_give(&c->lock);
+    if (push) {
+        json_decref(cluster_push(c));
+    }
+}
+
+/* False: stops. */
+static bool
+pause_round(struct cluster *c)
+{
+    struct timespec deadline = lock_deadline(c->tunables->sync_round_ms);
+    bool goes_on;
+
+    lock_take(&c->lock);
+    while (!c->stopping && !c->wake && lock_wait(&c->changed, &c->lock, &deadline)) {
+    }
+    c->wake = false;
+    goes_on = !c->stopping;
+    lock_give(&c->lock);
+    return goes_on;
+}
+
+void
+cluster_round(struct cluster *c)
+{
+    bool again;
+
+    push_if_changed(c);
+    do {
+        CLEANUP(member_list_free) struct member_list list = members_get(c->en);
+        CLEANUP(view_cleanup) struct view *v = engine_view(c->en);
+
+        follow_members(c, &list);
+        ask_all(c, &list, &v->head);
+        relate(c, &v->head);
+        cluster_look_at_self(c);
+        forget_refusal(c);
+        exchange_all(c, &list);
+        again = heal(c, &list);
+    } while (again);
+}
+
+static void
+run(void *ctx)
+{
+    struct cluster *c = ctx;
+
+    do {
+        cluster_round(c);
+    } while (pause_round(c));
+}
+
+static json_t *
+push_head(void *ctx)
+{
+    return cluster_push(ctx);
+}
+
+static void
+head_changed(void *ctx)
+{
+    struct cluster *c = ctx;
+
+    lock_take(&c->lock);
+    c->push = c->wake = true;
+    ASSERT(pthread_cond_broadcast(&c->changed) == 0);
+    lock_give(&c->lock);
+}
+
+err_t
+cluster_make(
+    struct engine *en, const struct tunables *t, const struct clock *clock,
+    struct cluster **ret, struct error *e)
+{
+    struct cluster *c = xcalloc(1, sizeof *c);
+    err_t code = calls_open(&c->calls, e);
+
+    c->en = en;
+    c->tunables = t;
+    c->clock = clock;
+    lock_init(&c->lock);
+    lock_cond_init(&c->changed);
+    if (code != ERR_OK) {
+        cluster_close(c);
+        return code;
+    }
+    c->ops = (struct engine_cluster){c, push_head, head_changed};
+    engine_set_cluster(en, &c->ops);
+    *ret = c;
+    return ERR_OK;
+}
+
+err_t
+cluster_open(
+    struct engine *en, const struct tunables *t, const struct clock *clock,
+    struct cluster **ret, struct error *e)
+{
+    struct cluster *c = NULL;
+    err_t code = cluster_make(en, t, clock, &c, e);
+
+    if (code == ERR_OK) {
+        code = holding_open(&c->holding, e);
+    }
+    if (code == ERR_OK) {
+        code = mailbox_open("sync", 1, 1, &c->box, e);
+    }
+    if (code == ERR_OK) {
+        code = mailbox_post(c->box, run, c, e);
+    }
+    if (code != ERR_OK) {
+        cluster_close(c);
+        return code;
+    }
+    *ret = c;
+    return ERR_OK;
+}
+
+void
+cluster_close(struct cluster *c)
+{
+    if (c == NULL) {
+        return;
+    }
+    lock_take(&c->lock);
+    c->stopping = true;
+    ASSERT(pthread_cond_broadcast(&c->changed) == 0);
+    lock_give(&c->lock);
+    if (c->calls != NULL) {
+        calls_stop(c->calls);
+    }
+    engine_set_cluster(c->en, NULL);
+    mailbox_close(c->box);
+    calls_close(c->calls);
+    holding_close(c->holding);
+    (void)pthread_cond_destroy(&c->changed);
+    (void)pthread_mutex_destroy(&c->lock);
+    free(c);
+}
+
+void
+cluster_wake(struct cluster *c)
+{
+    lock_take(&c->lock);
+    c->wake = true;
+    ASSERT(pthread_cond_broadcast(&c->changed) == 0);
+    lock_give(&c->lock);
+}
+
+void
+cluster_notice(struct cluster *c, const char *id, const struct hash *head)
+{
+    const struct peer *p;
+
+    lock_take(&c->lock);
+    p = cluster_peer(c, id);
+    if (p != NULL && !hash_equal(&p->head.id, head)) {
+        c->wake = true;
+        ASSERT(pthread_cond_broadcast(&c->changed) == 0);
+    }
+    lock_give(&c->lock);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The nodes of a cluster kept in step: one thread asks each of them how it is every
+ * sync_round_ms, hands on what one of them does not know of the others, and takes over a newer
+ * revision. Nothing is queued: what failed is seen again in the next round. */
+#ifndef LOCKSTEP_SYNC_CLUSTER_H
+#define LOCKSTEP_SYNC_CLUSTER_H
+
+#include "engine/members.h"
+#include "engine/sync.h"
+#include "peer/calls.h"
+#include "sync/right.h"
+
+struct cluster;
+
+/* The engine must outlive it. */
+MUST_USE err_t cluster_open(
+    struct engine *en, const struct tunables *t, const struct clock *clock,
+    struct cluster **ret, struct error *e);
+void cluster_close(struct cluster *c); /* NULL is allowed */
+/* The next round begins at once. */
+void cluster_wake(struct cluster *c);
+
+/* {"self", "nodes": [...], "conditions": [...]}: of each node what it said last, and how its
+ * revision stands to the one of this node; what is not as it should be (sync/condition.h). New
+ * reference. Any thread. */
+json_t *cluster_json(struct cluster *c);
+
+/* Whether what all nodes share may be edited here. message: for whoever may not, with the node
+ * and the address where they may. Any thread. */
+#define CLUSTER_MESSAGE_BYTES 400
+enum right cluster_right(struct cluster *c, bool unlocked, char message[CLUSTER_MESSAGE_BYTES]);
+/* Whether this node has the addresses of its primary VIP group; false without one. */
+bool cluster_holds(struct cluster *c);
+
+/* ---- membership: worker threads, they wait for other nodes ---- */
+
+struct cluster_join {
+    const char *url, *key, *pin; /* of any node of the cluster */
+    bool plan;                   /* says only what would be */
+};
+
+/* {"node", "checks": [{"name", "ok", "detail"}], "replaces", "nodes": [{"name", "url",
+ * "knows"}], "task"}. ERR_CONFLICT when a check fails; *ret then says which. Can be repeated
+ * after an interruption. */
+MUST_USE err_t cluster_join(
+    struct cluster *c, const struct cluster_join *j, const char *who, json_t **ret,
+    struct error *e);
+/* Tells the others and forgets them. What is stored stays. */
+MUST_USE err_t cluster_leave(struct cluster *c, const char *who, struct error *e);
+/* Of a node that is gone for good; spec: id or name. */
+MUST_USE err_t
+cluster_forget(struct cluster *c, const char *spec, const char *who, struct error *e);
+
+/* ---- handing a revision on ---- */
+
+/* To every node that is behind, one after another; each that failed is named. New reference to
+ * [{"node", "state": "ok" | "failed" | "skipped", "code", "detail"}]. Worker or apply thread.
+ */
+json_t *cluster_push(struct cluster *c);
+
+struct cluster_overwrite {
+    const char *const *nodes; /* ids or names; none: every node that diverged */
+    size_t node_count;
+    const char *who;
+    bool plan; /* says only what would be discarded */
+};
+
+/* This node's content on every node that diverged, as a new commit on top of all their heads.
+ * *ret: {"rev", "commit", "nodes": [{"node", "discarded", "discarded_name", "state", "code",
+ * "detail"}]}. ERR_CONFLICT when no node took it: then nothing has changed here either. */
+MUST_USE err_t cluster_overwrite(
+    struct cluster *c, const struct cluster_overwrite *q, json_t **ret, struct error *e);
+
+/* The head of another node, whose content is in this node's history then. */
+struct cluster_other {
+    char name[65];
+    struct commit head;
+};
+
+/* spec: id or name. Waits for the node. ERR_NOT_FOUND; ERR_UNAVAILABLE says why it was not
+ * fetched; ERR_CONFLICT: a newer release made it. */
+MUST_USE err_t cluster_fetch_head(
+    struct cluster *c, const char *spec, struct cluster_other *ret, struct error *e);
+/* Of two overwrites at once, that of the node with the lower id wins. */
+bool cluster_outranks(struct cluster *c, const char *id);
+
+/* ---- what peers ask for: HTTP handlers ---- */
+
+/* An answer to GET /peer/v1/health; head: that of the caller, or NULL. */
+MUST_USE err_t
+cluster_health(struct cluster *c, const struct hash *head, json_t **ret, struct error *e);
+/* A node asked and said its head: when that is news, the next round begins at once. */
+void cluster_notice(struct cluster *c, const char *id, const struct hash *head);
+/* [{record, "key"}], tombstones too. */
+json_t *cluster_members_json(struct engine *en);
+/* Takes such a list. from (may be NULL): id of whoever hands it over; joining: see members.h.
+ */
+MUST_USE err_t cluster_members_take(
+    struct engine *en, const json_t *list, const char *from, bool joining, bool *ret_changed,
+    struct error *e);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of this folder share. */
+#ifndef LOCKSTEP_SYNC_INNER_H
+#define LOCKSTEP_SYNC_INNER_H
+
+#include "base/lock.h"
+#include "base/mailbox.h"
+#include "base/tunables.h"
+#include "engine/cluster_hook.h"
+#include "keepalived/holding.h"
+#include "sync/cluster.h"
+#include "sync/condition.h"
+
+#define SMALL_ANSWER_BYTES  ((size_t)4 << 10) /* health: under 1 KiB is promised */
+#define MEMBERS_BYTES       ((size_t)1 << 20)
+#define DETAIL_BYTES        240
+#define NODE_RUNNING_DIGITS 65
+#define SAID_TEXT_BYTES     100
+
+/* What a node says of itself for the conditions (sync/condition.h). */
+struct said {
+    bool held;
+    int64_t drafted; /* objects */
+    char author[SAID_TEXT_BYTES];
+    char refusing[SAID_TEXT_BYTES]; /* why it does not take over what is newer, or "" */
+};
+
+/* What another node said last, and what this one makes of it. */
+struct peer {
+    char id[MEMBER_ID_BYTES];
+    bool answered;        /* in the last round that asked it */
+    bool ever;            /* since this daemon started */
+    enum silence silence; /* ANSWERED where answered is true */
+    struct error failure; /* why it did not */
+    int64_t answered_ms;  /* monotonic, of the last answer */
+    int64_t took_ms;      /* of the last answer */
+    struct sync_head head;
+    bool leads; /* this node's head is an ancestor of that one, or the same */
+    enum relation relation;
+    char name[65], release[32];
+    char running[NODE_RUNNING_DIGITS]; /* id of the commit that HAProxy runs there; "" */
+    char serving[8];
+    bool holds;                 /* the primary VIP group */
+    int64_t skew_ms;            /* of its clock to this one's */
+    struct hash members;        /* digest */
+    char refused[DETAIL_BYTES]; /* why it does not take what was handed to it, or "" */
+    struct said said;
+    int64_t unequal_since_ms; /* monotonic: its head and running differ; 0: they do not */
+};
+
+struct cluster {
+    struct engine *en;
+    const struct tunables *tunables;
+    const struct clock *clock;
+    struct calls *calls;
+    struct holding *holding;
+    struct engine_cluster ops;
+    struct mailbox *box;
+
+    pthread_mutex_t lock; /* leaf */
+    pthread_cond_t changed;
+    bool stopping, wake;
+    bool push; /* the head moved without an apply */
+    bool overwriting;
+    size_t waiting; /* for answers of this round */
+    struct peer peers[MEMBERS_MAX];
+    size_t peer_count;
+    char refusing[DETAIL_BYTES]; /* why this node does not take over what is newer, or "" */
+    int64_t unequal_since_ms;    /* of this node, as of a peer */
+
+    /* The thread's own. */
+    int64_t pull_after_ms; /* monotonic: no pull before */
+    int64_t pull_pause_ms;
+    struct hash pull_failed; /* the head that could not be taken over */
+};
+
+/* cluster_open without its thread, which does one round after another. The simulator of
+ * tests/simulator calls them itself. */
+MUST_USE err_t cluster_make(
+    struct engine *en, const struct tunables *t, const struct clock *clock,
+    struct cluster **ret, struct error *e);
+void cluster_round(struct cluster *c);
+
+/* A call of a member, filled but for method, path, body. */
+struct call
+cluster_call_of(const struct cluster *c, const struct member *m, const struct member *self);
+/* Waits for the answer and reads it as JSON. ERR_UNAVAILABLE and the like of calls.h; for an
+ * answer of 400 and more the error that fits, with its detail, and *ret_code (16 bytes at
+ * least, may be NULL) its code. */
+#define CODE_BYTES 40
+MUST_USE err_t cluster_ask(
+    struct cluster *c, const struct call *call, json_t **ret, char ret_code[CODE_BYTES],
+    struct error *e);
+/* Under the lock. NULL: it was not asked yet. */
+struct peer *cluster_peer(struct cluster *c, const char *id);
+
+/* Whether address and key of the node are known. */
+bool cluster_may_ask(const struct member *m);
+
+/* ---- conditions ---- */
+
+/* Adds to a health answer what a struct said holds. */
+void cluster_say(struct cluster *c, const struct view *v, json_t *health);
+/* From another node, so checked. */
+MUST_USE err_t cluster_hear(struct said *ret, const json_t *health, struct error *e);
+/* Notes in *since_ms (0: they do not) since when they differ. */
+void cluster_compare_running(
+    const struct hash *head, const char *running, int64_t now_ms, int64_t *since_ms);
+/* The same of this node. Once a round. */
+void cluster_look_at_self(struct cluster *c);
+/* As conditions_json. Under the lock. */
+json_t *cluster_conditions(struct cluster *c, const struct member_list *list);
+
+/* ---- exchange ---- */
+
+/* Fetches what the node has beyond this one's head, and takes it over; waits until it serves.
+ */
+MUST_USE err_t cluster_pull(
+    struct cluster *c, const struct member *m, enum sync_how how, int64_t *ret_task,
+    struct error *e);
+/* Fetches what the node has beyond this one's head into this node's history, and no further. */
+MUST_USE err_t cluster_pull_head(
+    struct cluster *c, const struct member *m, struct hash *ret_head, struct error *e);
+
+/* The head to one node, which is known to have a commit; commit (may be NULL): another one on
+ * top of the head, with the same content. */
+struct cluster_handing {
+    const struct member *member;
+    const struct hash *have;
+    const struct commit *commit;
+    const struct hash *expected; /* NULL: whatever its head is */
+};
+
+MUST_USE err_t cluster_hand(
+    struct cluster *c, const struct cluster_handing *h, char ret_code[CODE_BYTES],
+    struct error *e);
+/* The node said that it stores and runs it, as this node does: nobody has to wait for the next
+ * round to see that. */
+void cluster_note_taken(struct cluster *c, const struct member *m, const struct commit *head);
+/* Waits for a task; its failure as an error. */
+MUST_USE err_t cluster_wait_task(struct cluster *c, int64_t task, struct error *e);
+
+#endif

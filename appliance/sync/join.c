@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Joining a cluster, leaving it, forgetting a node that is gone. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "engine/problems_json.h"
+#include "sync/inner.h"
+#include "version_gen.h"
+
+#define SKEW_MAX_MS 5000 /* of two clocks */
+#define CHECK_BYTES 300
+#define AUDIT_BYTES 400
+
+struct joining {
+    struct cluster *c;
+    const struct cluster_join *j;
+    json_t *checks, *nodes;
+    json_t *health, *members; /* of the node that is asked */
+    struct member target, self;
+    bool failed;
+};
+
+static void PRINTF_LIKE(4, 5)
+    check(struct joining *g, const char *name, bool ok, const char *fmt, ...)
+{
+    char detail[CHECK_BYTES];
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(detail, sizeof detail, fmt, ap);
+    va_end(ap);
+    g->failed = g->failed || !ok;
+    (void)json_array_append_new(
+        g->checks,
+        json_pack(
+            "{s:s, s:b, s:o}", "name", name, "ok", ok, "detail", json_foreign_text(detail)));
+}
+
+static struct call
+call_of(struct joining *g, const struct member *m, const char *method, const char *path)
+{
+    struct call call = cluster_call_of(g->c, m, &g->self);
+
+    call.method = method;
+    call.path = path;
+    call.answer_max = MEMBERS_BYTES;
+    return call;
+}
+
+/* ---- the list before ---- */
+
+static bool
+reach(struct joining *g)
+{
+    struct call call = call_of(g, &g->target, "GET", "/peer/v1/health");
+    struct error error;
+    err_t code = cluster_ask(g->c, &call, &g->health, NULL, &error);
+
+    if (code == ERR_OK) {
+        call = call_of(g, &g->target, "GET", "/peer/v1/members");
+        code = cluster_ask(g->c, &call, &g->members, NULL, &error);
+    }
+    check(
+        g, "reachable", code == ERR_OK, "%s: %s", g->target.url,
+        code == ERR_OK ? "it answers, its public key is the pinned one, and it takes the key"
+                       : error.msg);
+    return code == ERR_OK;
+}
+
+static void
+check_self(struct joining *g)
+{
+    const char *id = json_string_value(json_object_get(g->health, "id"));
+
+    check(
+        g, "another node", id == NULL || strcmp(id, g->self.id) != 0, "%s",
+        id != NULL && strcmp(id, g->self.id) == 0 ? "this is the node's own address"
+                                                  : "it is not this node itself");
+    check(
+        g, "own address", g->self.url[0] != '\0', "%s",
+        g->self.url[0] != '\0'
+            ? g->self.url
+            : "other nodes have to reach this one: give it a URL (lockstep set node url=...)");
+}
+
+static void
+check_release(struct joining *g)
+{
+    const char *release = json_string_value(json_object_get(g->health, "release"));
+    json_int_t schema = json_integer_value(
+        json_object_get(json_object_get(g->health, "head"), "schema_version"));
+
+    check(
+        g, "release", schema > 0 && schema <= SCHEMA_VERSION, "%s there, %s here%s",
+        release != NULL ? release : "unknown", LOCKSTEP_VERSION,
+        schema > SCHEMA_VERSION ? ": install the newer release here first" : "");
+}
+
+static void
+check_clock(struct joining *g)
+{
+    json_int_t there = json_integer_value(json_object_get(g->health, "time_ms"));
+    int64_t skew = there - clock_wall_ms(g->c->clock);
+
+    skew = skew < 0 ? -skew : skew;
+    check(
+        g, "clocks", skew <= SKEW_MAX_MS, "%lld ms apart%s", (long long)skew,
+        skew > SKEW_MAX_MS ? ": let both follow a time server" : "");
+}
+
+static void
+check_names(struct joining *g)
+{
+    json_t *list = json_object_get(g->members, "members");
+    const char *clash = NULL;
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *m = json_array_get(list, i);
+        const char *name = json_string_value(json_object_get(m, "name"));
+        const char *id = json_string_value(json_object_get(m, "id"));
+
+        if (!json_is_true(json_object_get(m, "gone")) && name != NULL && id != NULL &&
+            strcmp(id, g->self.id) != 0 && strcmp(name, g->self.name) == 0) {
+            clash = id;
+        }
+    }
+    check(
+        g, "name", clash == NULL, "%s%s", g->self.name,
+        clash != NULL
+            ? ": another node has this name: give this one another (lockstep set node "
+              "name=...)"
+            : "");
+}
+
+/* ---- what is replaced ---- */
+
+static json_t *
+replaced_json(struct joining *g)
+{
+    CLEANUP(view_cleanup) struct view *v = engine_view(g->c->en);
+    char id[SHA256_HEX + 1];
+    json_int_t drafted = (json_int_t)v->entry_count;
+
+    hash_hex(&v->head.id, id);
+    return json_pack(
+        "{s:I, s:s, s:I, s:I}", "rev", (json_int_t)v->head.rev, "commit", id, "objects",
+        (json_int_t)snapshot_count(v->now.shared), "draft", drafted);
+}
+
+/* ---- doing it ---- */
+
+static err_t
+introduce(struct joining *g, const struct member *m, struct error *e)
+{
+    CLEANUP(buf_wipe_fini) struct buf body;
+    json_t *own = json_pack("{s:o}", "members", cluster_members_json(g->c->en));
+    struct call call = call_of(g, m, "POST", "/peer/v1/members");
+    json_t *answer = NULL;
+    bool changed;
+    err_t code;
+
+    buf_init(&body, MEMBERS_BYTES);
+    json_canonical(own, &body);
+    json_decref(own);
+    call.body = buf_str(&body);
+    call.body_len = body.len;
+    code = cluster_ask(g->c, &call, &answer, NULL, e);
+    if (code == ERR_OK) {
+        code = cluster_members_take(
+            g->c->en, json_object_get(answer, "members"), m->id, true, &changed, e);
+    }
+    json_decref(answer);
+    return code;
+}
+
+/* Complete is a join when every member knows the new one. */
+static void
+introduce_all(struct joining *g)
+{
+    CLEANUP(member_list_free) struct member_list list = members_get(g->c->en);
+
+    for (size_t i = 0; i < list.count; i++) {
+        const struct member *m = &list.items[i];
+        struct error error = {.code = ERR_OK};
+        bool knows;
+
+        if (i == list.self || m->gone) {
+            continue;
+        }
+        knows = m->key[0] != '\0' && introduce(g, m, &error) == ERR_OK;
+        (void)json_array_append_new(
+            g->nodes,
+            json_pack(
+                "{s:s, s:s, s:b, s:o}", "name", m->name, "url", m->url, "knows", knows,
+                "detail",
+                json_foreign_text(
+                    knows ? ""
+                          : (error.code != ERR_OK ? error.msg : "its key is not known yet"))));
+    }
+}
+
+static err_t
+do_join(struct joining *g, const char *who, int64_t *ret_task, struct error *e)
+{
+    const char *id = json_string_value(json_object_get(g->health, "id"));
+    char text[AUDIT_BYTES];
+    err_t code;
+
+    if (id == NULL || strlen(id) >= sizeof g->target.id) {
+        return error_set(e, ERR_INVALID, "the other node does not say who it is");
+    }
+    memcpy(g->target.id, id, strlen(id) + 1);
+    (void)snprintf(
+        g->target.name, sizeof g->target.name, "%s",
+        json_string_value(json_object_get(g->health, "name")));
+    code = introduce(g, &g->target, e);
+    if (code != ERR_OK) {
+        return code;
+    }
+    introduce_all(g);
+    (void)snprintf(text, sizeof text, "joined %s at %s", g->target.name, g->target.url);
+    members_audit(g->c->en, who, "cluster_join", text);
+    return cluster_pull(g->c, &g->target, SYNC_JOINED, ret_task, e);
+}
+
+static void
+joining_fini(struct joining *g)
+{
+    json_decref(g->health);
+    json_decref(g->members);
+    json_decref(g->checks);
+    json_decref(g->nodes);
+    crypt_wipe(&g->self, sizeof g->self);
+    crypt_wipe(&g->target, sizeof g->target);
+}
+
+err_t
+cluster_join(
+    struct cluster *c, const struct cluster_join *j, const char *who, json_t **ret,
+    struct error *e)
+{
+    struct joining g = {.c = c, .j = j, .checks = json_array(), .nodes = json_array()};
+    int64_t task = 0;
+    err_t code = ERR_OK;
+
+    members_self(c->en, &g.self);
+    (void)snprintf(g.target.url, sizeof g.target.url, "%s", j->url);
+    (void)snprintf(g.target.key, sizeof g.target.key, "%s", j->key);
+    (void)snprintf(g.target.pin, sizeof g.target.pin, "%s", j->pin);
+    if (reach(&g)) {
+        check_self(&g);
+        check_release(&g);
+        check_clock(&g);
+        check_names(&g);
+    }
+    if (g.failed) {
+        code = error_set(e, ERR_CONFLICT, "a check before joining failed");
+    } else if (!j->plan) {
+        code = do_join(&g, who, &task, e);
+        cluster_wake(c);
+    }
+    *ret = json_pack(
+        "{s:O?, s:O, s:O, s:o, s:o}", "node", json_object_get(g.health, "name"), "checks",
+        g.checks, "nodes", g.nodes, "replaces", replaced_json(&g), "task",
+        task != 0 ? json_integer(task) : json_null());
+    joining_fini(&g);
+    return code;
+}
+
+/* ---- leaving ---- */
+
+static void
+say_goodbye(struct cluster *c, const struct member_list *list)
+{
+    const struct member *self = &list->items[list->self];
+    struct member tombstone = *self;
+    json_t *record;
+    CLEANUP(buf_wipe_fini) struct buf body;
+
+    tombstone.gone = true;
+    tombstone.seq++;
+    record = json_pack("{s:[o]}", "members", member_to_json(&tombstone));
+    buf_init(&body, MEMBERS_BYTES);
+    json_canonical(record, &body);
+    json_decref(record);
+    for (size_t i = 0; i < list->count; i++) {
+        struct call call = cluster_call_of(c, &list->items[i], self);
+        struct error error;
+
+        if (i == list->self || list->items[i].gone || list->items[i].key[0] == '\0') {
+            continue;
+        }
+        call.method = "POST";
+        call.path = "/peer/v1/members";
+        call.body = buf_str(&body);
+        call.body_len = body.len;
+        call.answer_max = MEMBERS_BYTES;
+        if (cluster_ask(c, &call, NULL, NULL, &error) != ERR_OK) {
+            log_info(
+                "%s was not told that this node leaves: %s", list->items[i].name, error.msg);
+        }
+    }
+    crypt_wipe(&tombstone, sizeof tombstone);
+}
+
+err_t
+cluster_leave(struct cluster *c, const char *who, struct error *e)
+{
+    CLEANUP(member_list_free) struct member_list list = members_get(c->en);
+    err_t code;
+
+    say_goodbye(c, &list);
+    code = members_remove(c->en, list.items[list.self].id, e);
+    if (code == ERR_OK) {
+        members_audit(c->en, who, "cluster_leave", "left the cluster");
+        cluster_wake(c);
+    }
+    return code;
+}
+
+err_t
+cluster_forget(struct cluster *c, const char *spec, const char *who, struct error *e)
+{
+    struct member m;
+    char text[AUDIT_BYTES];
+    err_t code = members_find(c->en, spec, &m, e);
+
+    if (code == ERR_OK) {
+        code = members_remove(c->en, m.id, e);
+    }
+    if (code == ERR_OK) {
+        (void)snprintf(text, sizeof text, "forgot %s at %s", m.name, m.url);
+        members_audit(c->en, who, "cluster_forget", text);
+        cluster_wake(c);
+    }
+    crypt_wipe(&m, sizeof m);
+    return code;
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Overwrite: the way out of a split. A person says that this node's content is the right one;
+ * a commit with that content and all heads as its parents says so to everybody, and what the
+ * others had stays in history. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "engine/problems_json.h"
+#include "sync/inner.h"
+
+#define AUDIT_BYTES 400
+
+/* A node whose head is to be replaced. */
+struct target {
+    struct member member;
+    struct commit head;
+    bool reached, taken;
+    struct error error;
+    char code[CODE_BYTES];
+};
+
+struct overwriting {
+    struct cluster *c;
+    const struct cluster_overwrite *q;
+    struct target *targets;
+    size_t count;
+    struct commit own;    /* the head of this node */
+    struct commit commit; /* the one that replaces all */
+};
+
+/* ---- which nodes ---- */
+
+static bool
+is_named(const struct cluster_overwrite *q, const struct member *m)
+{
+    for (size_t i = 0; i < q->node_count; i++) {
+        if (strcmp(q->nodes[i], m->name) == 0 || strcmp(q->nodes[i], m->id) == 0) {
+            return true;
+        }
+    }
+    return q->node_count == 0;
+}
+
+/* Of all nodes when none is named: those that diverged. */
+static err_t
+find_targets(struct overwriting *o, struct error *e)
+{
+    CLEANUP(member_list_free) struct member_list list = members_get(o->c->en);
+
+    o->targets = xcalloc(list.count + 1, sizeof *o->targets);
+    for (size_t i = 0; i < list.count; i++) {
+        const struct peer *p;
+        bool differs;
+
+        if (i == list.self || list.items[i].gone || !is_named(o->q, &list.items[i])) {
+            continue;
+        }
+        lock_take(&o->c->lock);
+        p = cluster_peer(o->c, list.items[i].id);
+        differs = p != NULL && p->answered &&
+                  (p->relation == REL_DIVERGED || p->relation == REL_SELF_BEHIND);
+        lock_give(&o->c->lock);
+        if (differs) {
+            o->targets[o->count++].member = list.items[i];
+        }
+    }
+    if (o->count > COMMIT_MAX_PARENTS - 1) {
+        return error_set(
+            e, ERR_LIMIT, "at most %d nodes at once: name some", COMMIT_MAX_PARENTS - 1);
+    }
+    return o->count > 0
+               ? ERR_OK
+               : error_set(e, ERR_CONFLICT, "no node that answers differs from this one");
+}
+
+/* Its commits become part of this node's history, so that they can be parents, and so that
+ * nothing is lost when that node is. */
+static err_t
+fetch_head(struct overwriting *o, struct target *t, struct error *e)
+{
+    struct hash head;
+    err_t code = cluster_pull_head(o->c, &t->member, &head, e);
+
+    return code == ERR_OK ? sync_commit_get(o->c->en, &head, &t->head, e) : code;
+}
+
+/* ---- the commit ---- */
+
+/* Several nodes may stand at one head. */
+static void
+add_parent(struct commit *c, const struct commit *head)
+{
+    for (size_t i = 0; i < c->parent_count; i++) {
+        if (hash_equal(&c->parents[i], &head->id)) {
+            return;
+        }
+    }
+    c->parents[c->parent_count++] = head->id;
+    c->rev = head->rev > c->rev ? head->rev : c->rev;
+}
+
+static void
+make_commit(struct overwriting *o)
+{
+    CLEANUP(view_cleanup) struct view *v = engine_view(o->c->en);
+    struct commit *c = &o->commit;
+    struct member self;
+
+    members_self(o->c->en, &self);
+    o->own = v->head;
+    *c = (struct commit){
+        .rev = v->head.rev,
+        .schema_version = v->head.schema_version,
+        .fp = v->head.fp,
+        .parents = {v->head.id},
+        .parent_count = 1,
+        .at_ms = clock_wall_ms(o->c->clock),
+    };
+    for (size_t i = 0; i < o->count; i++) {
+        if (o->targets[i].reached) {
+            add_parent(c, &o->targets[i].head);
+        }
+    }
+    c->rev++;
+    (void)snprintf(c->node, sizeof c->node, "%s", self.name);
+    (void)snprintf(c->author, sizeof c->author, "%s", o->q->who);
+    (void)snprintf(c->summary, sizeof c->summary, "replaced by overwrite from %s", self.name);
+    c->id = commit_compute_id(c);
+    crypt_wipe(&self, sizeof self);
+}
+
+/* ---- doing it ---- */
+
+static err_t
+hand_over(struct overwriting *o, struct target *t, struct error *e)
+{
+    struct cluster_handing h = {
+        .member = &t->member,
+        .have = &t->head.id,
+        .commit = &o->commit,
+        .expected = &t->head.id,
+    };
+
+    return cluster_hand(o->c, &h, t->code, e);
+}
+
+static json_t *
+target_json(const struct target *t)
+{
+    char id[SHA256_HEX + 1], fp[SHA256_HEX + 1];
+
+    hash_hex(&t->head.id, id);
+    hash_hex(&t->head.fp, fp);
+    return json_pack(
+        "{s:s, s:o, s:o, s:s, s:s, s:o}", "node", t->member.name, "discarded",
+        t->reached ? json_string(id) : json_null(), "discarded_name",
+        t->reached ? json_sprintf("%lld@%.8s", (long long)t->head.rev, fp) : json_null(),
+        "state", t->taken ? "ok" : "failed", "code", t->code, "detail",
+        json_foreign_text(t->taken ? "" : t->error.msg));
+}
+
+static size_t
+hand_to_all(struct overwriting *o)
+{
+    size_t taken = 0;
+
+    for (size_t i = 0; i < o->count; i++) {
+        struct target *t = &o->targets[i];
+
+        t->taken = t->reached && hand_over(o, t, &t->error) == ERR_OK;
+        taken += t->taken ? 1 : 0;
+    }
+    return taken;
+}
+
+static size_t
+fetch_all(struct overwriting *o)
+{
+    size_t reached = 0;
+
+    for (size_t i = 0; i < o->count; i++) {
+        struct target *t = &o->targets[i];
+
+        t->reached = fetch_head(o, t, &t->error) == ERR_OK;
+        reached += t->reached ? 1 : 0;
+    }
+    return reached;
+}
+
+static err_t
+run(struct overwriting *o, struct error *e)
+{
+    char text[AUDIT_BYTES];
+    err_t code = find_targets(o, e);
+
+    if (code != ERR_OK) {
+        return code;
+    }
+    if (fetch_all(o) == 0) {
+        return error_set(
+            e, ERR_UNAVAILABLE, "%s: %.180s", o->targets[0].member.name,
+            o->targets[0].error.msg);
+    }
+    make_commit(o);
+    if (o->q->plan) {
+        return ERR_OK;
+    }
+    /* This node's own head moves only when somebody took it. */
+    if (hand_to_all(o) == 0) {
+        return error_set(
+            e, ERR_CONFLICT, "%s: %.180s", o->targets[0].member.name, o->targets[0].error.msg);
+    }
+    code = sync_overwrite(o->c->en, &o->own, &o->commit, o->q->who, e);
+    if (code == ERR_OK) {
+        (void)snprintf(
+            text, sizeof text, "revision %lld, over %zu nodes", (long long)o->commit.rev,
+            o->count);
+        members_audit(o->c->en, o->q->who, "cluster_overwrite", text);
+    }
+    for (size_t i = 0; i < o->count && code == ERR_OK; i++) {
+        if (o->targets[i].taken) {
+            cluster_note_taken(o->c, &o->targets[i].member, &o->commit);
+        }
+    }
+    return code;
+}
+
+err_t
+cluster_overwrite(
+    struct cluster *c, const struct cluster_overwrite *q, json_t **ret, struct error *e)
+{
+    struct overwriting o = {.c = c, .q = q};
+    char id[SHA256_HEX + 1];
+    json_t *nodes = json_array();
+    bool first;
+    err_t code;
+
+    lock_take(&c->lock);
+    first = !c->overwriting;
+    c->overwriting = true;
+    lock_give(&c->lock);
+    code = first ? run(&o, e)
+                 : error_set(e, ERR_CONFLICT, "an overwrite from this node is under way");
+    if (first) {
+        lock_take(&c->lock);
+        c->overwriting = false;
+        lock_give(&c->lock);
+    }
+    for (size_t i = 0; i < o.count; i++) {
+        (void)json_array_append_new(nodes, target_json(&o.targets[i]));
+    }
+    hash_hex(&o.commit.id, id);
+    *ret = json_pack(
+        "{s:I, s:s, s:o}", "rev", (json_int_t)o.commit.rev, "commit", id, "nodes", nodes);
+    if (o.targets != NULL) {
+        crypt_wipe(o.targets, o.count * sizeof *o.targets);
+    }
+    free(o.targets);
+    cluster_wake(c);
+    return code;
+}
+
+/* Whether it answered in the last round what this release understands: nobody waits long for
+ * what is known. */
+static err_t
+check_answers(struct cluster *c, const struct member *m, struct error *e)
+{
+    struct error why = {.code = ERR_UNAVAILABLE, .msg = "it was not asked yet"};
+    const struct peer *p;
+    bool answered, newer;
+
+    lock_take(&c->lock);
+    p = cluster_peer(c, m->id);
+    answered = p != NULL && p->answered;
+    newer = answered && p->relation == REL_PEER_NEWER_RELEASE;
+    if (p != NULL) {
+        why = p->failure;
+    }
+    lock_give(&c->lock);
+    if (!answered) {
+        return error_set(e, ERR_UNAVAILABLE, "%s: %.180s", m->name, why.msg);
+    }
+    return newer ? error_set(
+                       e, ERR_CONFLICT, "%s %s, which this one does not understand", m->name,
+                       relation_text(REL_PEER_NEWER_RELEASE))
+                 : ERR_OK;
+}
+
+err_t
+cluster_fetch_head(
+    struct cluster *c, const char *spec, struct cluster_other *ret, struct error *e)
+{
+    struct member m;
+    struct hash head;
+    struct error why;
+    err_t code = members_find(c->en, spec, &m, e);
+
+    if (code != ERR_OK) {
+        return code;
+    }
+    memcpy(ret->name, m.name, sizeof ret->name);
+    code = check_answers(c, &m, e);
+    if (code == ERR_OK && cluster_pull_head(c, &m, &head, &why) != ERR_OK) {
+        code = error_set(e, ERR_UNAVAILABLE, "%s: %.180s", m.name, why.msg);
+    }
+    crypt_wipe(&m, sizeof m);
+    return code == ERR_OK ? sync_commit_get(c->en, &head, &ret->head, e) : code;
+}
+
+bool
+cluster_outranks(struct cluster *c, const char *id)
+{
+    struct member self;
+    bool busy;
+
+    members_self(c->en, &self);
+    lock_take(&c->lock);
+    busy = c->overwriting;
+    lock_give(&c->lock);
+    crypt_wipe(self.key, sizeof self.key);
+    return busy && strcmp(self.id, id) < 0;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handing a new revision to the nodes that are behind, and the table of all of them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "engine/facts.h"
+#include "engine/problems_json.h"
+#include "sync/inner.h"
+
+#define TRIES 3
+
+/* ---- one node ---- */
+
+static err_t
+read_missing(const json_t *j, struct lineage_entry **ret, size_t *ret_count)
+{
+    struct error unused;
+
+    return sync_entries_read(json_object_get(j, "missing"), ret, ret_count, &unused);
+}
+
+static err_t
+put(struct cluster *c, const struct member *m, const struct sync_doc *d, json_t **ret,
+    char code_name[CODE_BYTES], struct error *e)
+{
+    CLEANUP(buf_wipe_fini) struct buf body;
+    struct member self;
+    struct call call;
+    json_t *j = sync_doc_json(d);
+    err_t code;
+
+    members_self(c->en, &self);
+    buf_init(&body, SYNC_DOC_MAX);
+    json_canonical(j, &body);
+    json_decref(j);
+    call = cluster_call_of(c, m, &self);
+    call.method = "PUT";
+    call.path = "/peer/v1/config";
+    call.body = buf_str(&body);
+    call.body_len = body.len;
+    call.timeout_ms = c->tunables->sync_call_ms;
+    call.answer_max = MEMBERS_BYTES;
+    code = cluster_ask(c, &call, ret, code_name, e);
+    crypt_wipe(&self, sizeof self);
+    return code;
+}
+
+static err_t
+make_doc(
+    struct cluster *c, const struct cluster_handing *h, const struct sync_wanted *wanted,
+    struct sync_doc *ret, struct error *e)
+{
+    err_t code = sync_doc_make(c->en, wanted, ret, e);
+
+    if (code == ERR_OK && h->expected != NULL) {
+        ret->has_expected = true;
+        ret->expected = *h->expected;
+    }
+    return code;
+}
+
+err_t
+cluster_hand(
+    struct cluster *c, const struct cluster_handing *h, char ret_code[CODE_BYTES],
+    struct error *e)
+{
+    struct lineage_entry *missing = NULL;
+    size_t missing_count = 0;
+    err_t code = ERR_NOT_FOUND;
+
+    for (int i = 0; i < TRIES && code == ERR_NOT_FOUND; i++) {
+        struct sync_wanted wanted = {h->have, 1, missing, missing_count, h->commit};
+        struct sync_doc d = {.has_index = false};
+        json_t *answer = NULL;
+
+        code = make_doc(c, h, &wanted, &d, e);
+        if (code != ERR_OK) {
+            sync_doc_free(&d);
+            break;
+        }
+        code = put(c, h->member, &d, &answer, ret_code, e);
+        sync_doc_free(&d);
+        if (code == ERR_OK && json_object_get(answer, "missing") != NULL) {
+            free(missing);
+            missing = NULL;
+            code = read_missing(answer, &missing, &missing_count) == ERR_OK
+                       ? error_set(e, ERR_NOT_FOUND, "it lacks more than it was sent")
+                       : error_set(e, ERR_UNAVAILABLE, "its answer is not understood");
+        }
+        json_decref(answer);
+    }
+    free(missing);
+    return code;
+}
+
+/* ---- all of them ---- */
+
+static json_t *
+push_result(const struct member *m, const char *state, const char *code, const char *detail)
+{
+    return json_pack(
+        "{s:s, s:s, s:s, s:o}", "node", m->name, "state", state, "code", code, "detail",
+        json_foreign_text(detail));
+}
+
+void
+cluster_note_taken(struct cluster *c, const struct member *m, const struct commit *head)
+{
+    struct peer *p;
+
+    lock_take(&c->lock);
+    p = cluster_peer(c, m->id);
+    if (p != NULL) {
+        p->head = (struct sync_head){head->id, head->fp, head->rev, head->schema_version};
+        hash_hex(&head->id, p->running);
+        p->unequal_since_ms = 0;
+        p->relation = REL_IN_STEP;
+    }
+    lock_give(&c->lock);
+}
+
+static json_t *
+push_one(struct cluster *c, const struct member *m, const struct commit *head)
+{
+    char code_name[CODE_BYTES] = "";
+    struct error error = {.code = ERR_OK};
+    struct peer copy = {.answered = false};
+    struct peer *p;
+    err_t code;
+
+    lock_take(&c->lock);
+    p = cluster_peer(c, m->id);
+    if (p != NULL) {
+        copy = *p;
+    }
+    lock_give(&c->lock);
+    if (!copy.answered) {
+        return push_result(m, "skipped", "unreachable", copy.failure.msg);
+    }
+    code = cluster_hand(
+        c, &(struct cluster_handing){.member = m, .have = &copy.head.id}, code_name, &error);
+    lock_take(&c->lock);
+    p = cluster_peer(c, m->id);
+    if (p != NULL) {
+        (void)snprintf(p->refused, sizeof p->refused, "%s", code == ERR_OK ? "" : error.msg);
+    }
+    lock_give(&c->lock);
+    if (code == ERR_OK) {
+        cluster_note_taken(c, m, head);
+    }
+    return code == ERR_OK ? push_result(m, "ok", "", "")
+                          : push_result(m, "failed", code_name, error.msg);
+}
+
+json_t *
+cluster_push(struct cluster *c)
+{
+    CLEANUP(member_list_free) struct member_list list = members_get(c->en);
+    CLEANUP(view_cleanup) struct view *v = engine_view(c->en);
+    json_t *results = json_array();
+
+    for (size_t i = 0; i < list.count; i++) {
+        const struct member *m = &list.items[i];
+
+        if (i == list.self || m->gone) {
+            continue;
+        }
+        (void)json_array_append_new(results, push_one(c, m, &v->head));
+    }
+    return results;
+}
+
+/* ---- the table ---- */
+
+static json_t *
+text_or_null(const char *s)
+{
+    return s[0] != '\0' ? json_foreign_text(s) : json_null();
+}
+
+static json_t *
+revision_json(int64_t rev, const struct hash *id, const struct hash *fp)
+{
+    char hex[SHA256_HEX + 1], print[SHA256_HEX + 1];
+
+    hash_hex(id, hex);
+    hash_hex(fp, print);
+    return json_pack(
+        "{s:I, s:s, s:s, s:o}", "rev", (json_int_t)rev, "commit", hex, "fp", print, "name",
+        json_sprintf("%lld@%.8s", (long long)rev, print));
+}
+
+static json_t *
+self_json(struct cluster *c, const struct member *m)
+{
+    CLEANUP(view_cleanup) struct view *v = engine_view(c->en);
+    struct engine_status s;
+    char running[SHA256_HEX + 1];
+
+    engine_get_status(c->en, &s);
+    hash_hex(&s.running_commit, running);
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "id",
+        m->id, "name", m->name, "url", m->url, "release", m->release, "self", 1, "answers", 1,
+        "stored", revision_json(v->head.rev, &v->head.id, &v->head.fp), "relation", "in_step",
+        "running", s.running_known ? json_string(running) : json_null(), "serving",
+        fact_name(s.serving), "answer_ms", json_null(), "age_s", json_null(), "skew_ms",
+        json_null(), "detail", text_or_null(c->refusing), "refused", json_null());
+}
+
+static json_t *
+peer_json(const struct peer *p, const struct member *m)
+{
+    int64_t age_ms = clock_mono_ms(&clock_system) - p->answered_ms;
+
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "id",
+        m->id, "name", m->name, "url", m->url, "release", p->ever ? p->release : m->release,
+        "self", 0, "answers", p->answered, "stored",
+        p->ever ? revision_json(p->head.rev, &p->head.id, &p->head.fp) : json_null(),
+        "relation", p->answered ? relation_name(p->relation) : "unknown", "running",
+        p->ever ? text_or_null(p->running) : json_null(), "serving",
+        p->answered ? p->serving : "unknown", "answer_ms",
+        p->answered ? json_integer(p->took_ms) : json_null(), "age_s",
+        p->ever ? json_integer(age_ms / 1000) : json_null(), "skew_ms",
+        p->answered ? json_integer(p->skew_ms) : json_null(), "detail",
+        p->answered ? text_or_null(relation_text(p->relation)) : text_or_null(p->failure.msg),
+        "refused", text_or_null(p->refused));
+}
+
+static int
+compare_names(const void *a, const void *b)
+{
+    const struct member *x = a;
+    const struct member *y = b;
+
+    return strcmp(x->name, y->name);
+}
+
+json_t *
+cluster_json(struct cluster *c)
+{
+    CLEANUP(member_list_free) struct member_list list = members_get(c->en);
+    json_t *nodes = json_array();
+    json_t *conditions;
+    struct peer none = {.answered = false};
+    char message[CLUSTER_MESSAGE_BYTES];
+    enum right right;
+    char self[MEMBER_ID_BYTES];
+
+    memcpy(self, list.items[list.self].id, sizeof self);
+    qsort(list.items, list.count, sizeof *list.items, compare_names);
+    lock_take(&c->lock);
+    for (size_t i = 0; i < list.count; i++) {
+        const struct member *m = &list.items[i];
+        const struct peer *p = cluster_peer(c, m->id);
+
+        if (strcmp(m->id, self) == 0) {
+            list.self = i;
+            (void)json_array_append_new(nodes, self_json(c, m));
+        } else if (!m->gone) {
+            (void)json_array_append_new(nodes, peer_json(p != NULL ? p : &none, m));
+        }
+    }
+    conditions = cluster_conditions(c, &list);
+    lock_give(&c->lock);
+    right = cluster_right(c, false, message);
+    return json_pack(
+        "{s:s, s:s, s:o, s:o, s:o}", "self", list.items[list.self].name, "edit",
+        right_name(right), "edit_detail",
+        right == RIGHT_EDIT ? json_null() : json_foreign_text(message), "nodes", nodes,
+        "conditions", conditions);
+}

@@ -1,0 +1,152 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes in step: join, push, heal, refuse, leave; real nodes on a bridge, seen by a client."""
+import json
+import unittest
+
+import node
+from backend import Backend
+from cluster import HUB, Cluster
+from visit import serves
+
+TUNABLES = {"sync_round_ms": 100, "sync_health_ms": 1000, "sync_again_ms": 1000}
+
+
+def key_of(one):
+    return one.api.get("/api/v1/cluster/key")
+
+
+def join(new, old, **more):
+    key = key_of(old)
+    return new.api.expect(200, "POST", "/api/v1/cluster/join",
+                          {"url": key["url"], "key": key["key"], "pin": key["pin"], **more})
+
+
+def head(one):
+    return one.api.get("/api/v1/status")["head"]["id"]
+
+
+def seen(one, other):
+    return next(n for n in one.api.get("/api/v1/cluster")["nodes"] if n["name"] == other.name)
+
+
+class Three(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.lab = Cluster(3, tunables=TUNABLES)
+        cls.addClassCleanup(cls.lab.close)
+        cls.lab.set_up()
+        cls.backend = Backend("one", HUB)
+        cls.addClassCleanup(cls.backend.close)
+        cls.a, cls.b, cls.c = cls.lab.nodes
+        for one in cls.lab.nodes:
+            one.api.unlock = True  # there is no VIP
+        cls.publish(cls.a, "first")
+        for other in (cls.b, cls.c):
+            joined = join(other, cls.a)
+            assert all(n["knows"] for n in joined["nodes"]), joined
+            other.api.key = cls.a.api.key  # the keys are those of the cluster now
+        cls.in_step()
+
+    @classmethod
+    def publish(cls, one, name):
+        one.api.expect(200, "POST", "/api/v1/publish",
+                       {"url": "http://%s.test" % name, "to": [cls.backend.target]})
+        task = one.api.apply()
+        assert task["state"] == "ok", task
+        return task
+
+    @classmethod
+    def in_step(cls, deadline=20):
+        node.wait_for(lambda: len({head(n) for n in cls.lab.nodes}) == 1, "one head", deadline)
+        for one in cls.lab.nodes:
+            node.wait_for(lambda o=one: all(n["relation"] == "in_step" for n in
+                                            o.api.get("/api/v1/cluster")["nodes"]),
+                          one.name + " sees all in step", deadline)
+
+    def test_1_joined(self):
+        for one in self.lab.nodes:
+            nodes = one.api.get("/api/v1/cluster")["nodes"]
+            self.assertEqual(sorted(n["name"] for n in nodes), ["n1", "n2", "n3"])
+            self.assertTrue(all(n["answers"] for n in nodes), json.dumps(nodes, indent=1))
+            with self.lab.client:
+                self.assertTrue(serves("first.test", to=one.api.address))
+
+    def test_2_an_apply_reaches_all_before_it_is_answered(self):
+        task = self.publish(self.a, "second")
+        self.assertEqual({head(n) for n in self.lab.nodes}, {task["result"]["commit"]})
+
+    def test_3_a_node_that_was_cut_off_heals(self):
+        self.lab.cut(self.a, self.b)
+        self.lab.cut(self.c, self.b)
+        self.publish(self.a, "third")
+        self.assertNotEqual(head(self.a), head(self.b))
+        self.lab.join_all()
+        self.in_step()
+
+    def test_4_two_edits_apart_diverge_and_stay(self):
+        self.lab.cut(self.a, self.b)
+        self.lab.cut(self.c, self.b)
+        self.publish(self.a, "left")
+        self.publish(self.b, "right")
+        heads = head(self.a), head(self.b)
+        self.lab.join_all()
+        node.wait_for(lambda: seen(self.a, self.b)["relation"] == "diverged", "named")
+        node.wait_for(lambda: seen(self.b, self.a)["relation"] == "diverged", "named")
+        self.assertEqual((head(self.a), head(self.b)), heads)
+
+    def test_5_an_overwrite_ends_the_split_and_loses_nothing(self):
+        lost = head(self.b)
+        plan = self.a.api.expect(200, "POST", "/api/v1/cluster/overwrite?plan=1", {})
+        self.assertEqual([(n["node"], n["discarded"]) for n in plan["nodes"]], [("n2", lost)])
+        done = self.a.api.expect(200, "POST", "/api/v1/cluster/overwrite", {})
+        self.assertEqual([n["state"] for n in done["nodes"]], ["ok"], done)
+        self.in_step()
+        self.assertEqual(head(self.a), done["commit"])
+        with self.lab.client:
+            self.assertTrue(serves("left.test", to=self.b.api.address))
+            self.assertFalse(serves("right.test", to=self.b.api.address))
+        for one in (self.a, self.b):
+            self.assertTrue(one.api.get("/api/v1/verify")["ok"])
+            one.api.expect(200, "GET", "/api/v1/commits/%s" % lost)
+
+    def test_6_undone_by_restoring_what_was_discarded(self):
+        lost = next(c for c in self.a.api.get("/api/v1/commits")["items"] if c["node"] == "n2")
+        self.a.api.expect(200, "POST", "/api/v1/commits/%s/restore" % lost["id"], {})
+        task = self.a.api.apply()
+        self.assertEqual(task["state"], "ok", task)
+        self.in_step()
+        with self.lab.client:
+            self.assertTrue(serves("right.test", to=self.c.api.address))
+
+    def test_7_a_node_that_leaves_keeps_its_configuration_and_may_come_back(self):
+        before = head(self.c)
+        self.c.api.expect(200, "POST", "/api/v1/cluster/leave")
+        for one, count in ((self.a, 2), (self.b, 2), (self.c, 1)):
+            node.wait_for(lambda o=one, n=count: len(o.api.get("/api/v1/cluster")["nodes"]) == n,
+                          "%s sees %d" % (one.name, count))
+        self.assertEqual(head(self.c), before)
+        join(self.c, self.a)
+        self.in_step()
+        self.assertEqual(len(self.b.api.get("/api/v1/cluster")["nodes"]), 3)
+
+    def test_8_a_forgotten_node_stays_forgotten(self):
+        self.lab.cut(self.a, self.c)
+        self.lab.cut(self.b, self.c)
+        self.a.api.expect(200, "POST", "/api/v1/cluster/forget", {"node": "n3"})
+        node.wait_for(lambda: len(self.b.api.get("/api/v1/cluster")["nodes"]) == 2, "told")
+        self.lab.join_all()
+        node.wait_for(lambda: len(self.c.api.get("/api/v1/cluster")["nodes"]) == 1,
+                      "it learns that it is alone")
+        for one in (self.a, self.b):
+            self.assertEqual(len(one.api.get("/api/v1/cluster")["nodes"]), 2)
+        self.assertIn("forgotten this one", self.c.log())
+        self.c.kill()
+        self.c.start()
+        self.c.wait_ready()
+        self.assertEqual(len(self.c.api.get("/api/v1/cluster")["nodes"]), 1)
+
+
+if __name__ == "__main__":
+    node.private_network()
+    unittest.main(verbosity=2)

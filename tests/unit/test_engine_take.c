@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What one node hands to another, and what that makes of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/crypt.h"
+#include "engine/sync.h"
+#include "tests/support/engine_lab.h"
+
+#define NODES 3
+
+struct trio {
+    struct engine_lab *l[NODES];
+};
+
+static struct commit
+head_of(const struct engine_lab *l)
+{
+    CLEANUP(view_cleanup) struct view *v = engine_view(l->en);
+
+    return v->head;
+}
+
+static void
+set_title(struct engine_lab *l, int title)
+{
+    char ops[160];
+
+    (void)snprintf(
+        ops, sizeof ops,
+        "[{'op': 'merge', 'kind': 'haproxy', 'name': 'haproxy', 'body': {'error_title': 't%d'}}]",
+        title);
+    engine_lab_apply_ok(l, ops);
+}
+
+/* By way of the wire's form. */
+static struct sync_doc
+doc_of(const struct engine_lab *from, const struct sync_wanted *wanted)
+{
+    struct sync_doc made, read;
+    struct error e;
+    json_t *j;
+
+    assert_int_equal(sync_doc_make(from->en, wanted, &made, &e), ERR_OK);
+    j = sync_doc_json(&made);
+    sync_doc_free(&made);
+    if (sync_doc_read(j, &read, &e) != ERR_OK) {
+        fail_msg("%s", e.msg);
+    }
+    json_decref(j);
+    return read;
+}
+
+static void
+take(struct engine_lab *to, struct sync_doc *d, enum sync_how how)
+{
+    struct sync_result result;
+    struct error e;
+    json_t *task;
+
+    if (sync_take(to->en, d, &(struct sync_origin){.how = how, .from = "other"}, &result, &e) !=
+        ERR_OK) {
+        fail_msg("%s", e.msg);
+    }
+    if (how != SYNC_STORED) {
+        task = engine_lab_task(to, result.task);
+        assert_string_equal(json_string_value(json_object_get(task, "state")), "ok");
+        json_decref(task);
+    }
+}
+
+static void
+hand(const struct engine_lab *from, struct engine_lab *to, enum sync_how how)
+{
+    struct hash have = head_of(to).id;
+    struct sync_doc d = doc_of(from, &(struct sync_wanted){.have = &have, .have_count = 1});
+
+    take(to, &d, how);
+}
+
+static int
+set_up(void **state)
+{
+    static struct trio t;
+
+    for (size_t i = 0; i < NODES; i++) {
+        t.l[i] = engine_lab_new();
+        engine_lab_start(t.l[i]);
+    }
+    set_title(t.l[0], 0);
+    for (size_t i = 1; i < NODES; i++) {
+        hand(t.l[0], t.l[i], SYNC_JOINED);
+    }
+    *state = &t;
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    struct trio *t = *state;
+
+    for (size_t i = 0; i < NODES; i++) {
+        engine_lab_delete(t->l[i]);
+    }
+    return 0;
+}
+
+static void
+a_sender_need_not_know_how_far_the_other_has_come(void **state)
+{
+    const struct trio *t = *state;
+    struct hash old = head_of(t->l[1]).id;
+    struct hash sent, taken;
+    struct sync_doc d;
+
+    set_title(t->l[0], 1);
+    hand(t->l[0], t->l[1], SYNC_PUSHED);
+    set_title(t->l[0], 2);
+    d = doc_of(t->l[0], &(struct sync_wanted){.have = &old, .have_count = 1});
+    assert_int_equal(d.commits.count, 2);
+    take(t->l[1], &d, SYNC_PUSHED);
+    sent = head_of(t->l[0]).id;
+    taken = head_of(t->l[1]).id;
+    assert_true(hash_equal(&sent, &taken));
+}
+
+static void
+an_overwrite_brings_the_heads_that_the_other_does_not_know(void **state)
+{
+    const struct trio *t = *state;
+    struct commit heads[NODES], c;
+    struct sync_view seen;
+    struct sync_doc d;
+    struct hash now;
+
+    for (int i = 0; i < NODES; i++) {
+        set_title(t->l[i], i + 1);
+        heads[i] = head_of(t->l[i]);
+    }
+    hand(t->l[1], t->l[0], SYNC_STORED);
+    hand(t->l[2], t->l[0], SYNC_STORED);
+    c = heads[0];
+    c.rev++;
+    c.parent_count = NODES;
+    for (size_t i = 0; i < NODES; i++) {
+        c.parents[i] = heads[i].id;
+    }
+    c.id = commit_compute_id(&c);
+    d = doc_of(
+        t->l[0], &(struct sync_wanted){.have = &heads[1].id, .have_count = 1, .on_top = &c});
+    d.has_expected = true;
+    d.expected = heads[1].id;
+    take(t->l[1], &d, SYNC_PUSHED);
+    now = head_of(t->l[1]).id;
+    assert_true(hash_equal(&now, &c.id));
+    assert_int_equal(sync_look(t->l[1]->en, &heads[2].id, &seen, &t->l[1]->error), ERR_OK);
+    assert_true(seen.have);
+}
+
+static void
+an_overwrite_is_of_the_present_head(void **state)
+{
+    const struct trio *t = *state;
+    struct commit c = head_of(t->l[0]);
+    struct sync_doc d;
+    struct error e;
+
+    c.parents[0] = c.id;
+    c.parent_count = 1;
+    set_title(t->l[0], 1);
+    assert_int_equal(
+        sync_doc_make(t->l[0]->en, &(struct sync_wanted){.on_top = &c}, &d, &e), ERR_CONFLICT);
+}
+
+/* Else each look at another head brings everything that ever was. */
+static void
+what_both_have_does_not_travel(void **state)
+{
+    const struct trio *t = *state;
+    struct sync_wanted wanted;
+    struct hash have[SYNC_HAVE_MAX];
+    struct sync_doc d;
+
+    for (int i = 1; i <= 5; i++) {
+        set_title(t->l[0], i);
+        hand(t->l[0], t->l[1], SYNC_PUSHED);
+    }
+    set_title(t->l[0], 6);
+    set_title(t->l[1], 7);
+    wanted = (struct sync_wanted){.have = have};
+    assert_int_equal(sync_have(t->l[0]->en, have, &wanted.have_count, &t->l[0]->error), ERR_OK);
+    d = doc_of(t->l[1], &wanted);
+    assert_int_equal(d.commits.count, 1);
+    sync_doc_free(&d);
+}
+
+int
+main(void)
+{
+#define WITH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    static const struct CMUnitTest tests[] = {
+        WITH(a_sender_need_not_know_how_far_the_other_has_come),
+        WITH(an_overwrite_brings_the_heads_that_the_other_does_not_know),
+        WITH(an_overwrite_is_of_the_present_head),
+        WITH(what_both_have_does_not_travel),
+    };
+#undef WITH
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
