@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is not as it should be between the nodes, by name: a const table, and a pure function
+ * from what one node knows to the rows that hold. Each row has a page docs/runbooks/NAME.md. */
+#ifndef LOCKSTEP_SYNC_CONDITION_H
+#define LOCKSTEP_SYNC_CONDITION_H
+
+#include "engine/sync.h"
+
+/* X(condition, name, severity, what it is, next step); in a next step NODE stands for the node
+ * that it is about. The order is that of the answer. */
+#define CONDITIONS(X)                                                                          \
+    X(PEER_UNREACHABLE, "peer_unreachable", "error", "does not answer",                        \
+      "See that lockstepd runs on NODE and that this node reaches its address: on NODE, "      \
+      "lockstep status.")                                                                      \
+    X(PEER_KEY_REJECTED, "peer_key_rejected", "error", "does not take this node's calls",      \
+      "Compare the fingerprints, run lockstep peerkey on NODE, and hand its key to this node " \
+      "once more: lockstep join.")                                                             \
+    X(TLS_PIN_DIFFERS, "tls_pin_differs", "error",                                             \
+      "answers with another public key than the pinned one",                                   \
+      "Find out whether NODE was installed anew: if so, lockstep forget NODE, and on NODE "    \
+      "lockstep join; if not, somebody else answers at its address.")                          \
+    X(DIVERGED, "diverged", "error", "and this node were both changed apart from each other",  \
+      "See what differs with lockstep compare NODE; then, on the node that is right, "         \
+      "lockstep overwrite.")                                                                   \
+    X(REFUSING, "refusing", "error", "does not take the newer revision over",                  \
+      "Remove the cause on NODE; it tries again by itself, every 30 seconds at the latest.")   \
+    X(BEHIND, "behind", "warning", "has an older revision",                                    \
+      "Wait a few seconds, for NODE catches up by itself; if it does not, lockstep cluster "   \
+      "says what keeps it.")                                                                   \
+    X(RELEASES_DIFFER, "releases_differ", "warning", "runs another release",                   \
+      "Bring all nodes to the newer release; lockstep cluster shows the one of each.")         \
+    X(CLOCK_SKEW, "clock_skew", "warning", "has another time",                                 \
+      "Let NODE and this node take their time from a time server: timedatectl shows it.")      \
+    X(NOT_RUNNING, "not_running", "error", "does not run what it stored",                      \
+      "See on NODE what keeps HAProxy from running it: lockstep status.")                      \
+    X(HELD, "held", "notice", "does not take newer revisions over, as it was told",            \
+      "When the work on NODE is done, there: lockstep set node keep_in_step=true, then "       \
+      "lockstep apply.")                                                                       \
+    X(UNAPPLIED_DRAFT, "unapplied_draft", "notice", "has a draft that is not applied",         \
+      "On NODE, lockstep diff shows it; lockstep apply or lockstep discard --all ends it.")    \
+    X(NO_HOLDER, "no_holder", "error", "nobody that answers holds the VIP",                    \
+      "Bring the node back that held it; to edit meanwhile, sign in on one node and unlock "   \
+      "it.")                                                                                   \
+    X(TWO_HOLDERS, "two_holders", "error", "more than one node holds the VIP",                 \
+      "Restore the network between the nodes that hold it; until then edit on one of them.")
+
+#define CONDITION_ENUM(condition, name, severity, text, next) CONDITION_##condition,
+
+enum condition { CONDITIONS(CONDITION_ENUM) };
+
+#undef CONDITION_ENUM
+
+/* Why the last call of another node had no answer. */
+enum silence { NOT_ASKED, ANSWERED, UNREACHABLE, KEY_REJECTED, PIN_DIFFERS };
+
+#define CLOCK_SKEW_MAX_MS 5000
+
+/* What one node knows of another one or, but for silence, failure, relation and skew, of
+ * itself. Texts are never NULL. */
+struct node_facts {
+    const char *name, *release;
+    enum silence silence;
+    const char *failure; /* of the last call, unless ANSWERED */
+    bool ever;           /* it answered once: head was true age_ms ago */
+    int64_t age_ms;
+    struct sync_head head;
+    enum relation relation;
+    int64_t skew_ms;     /* of its clock to this node's */
+    const char *refusal; /* why it does not take over what is newer, or "" */
+    const char *running; /* id of the commit that HAProxy runs there; "": not known */
+    int64_t unequal_ms;  /* for so long head and running differ; 0: they do not */
+    bool held;
+    int64_t drafted; /* objects in its draft */
+    const char *draft_author;
+};
+
+struct cluster_facts {
+    const struct node_facts *nodes;
+    size_t count, self; /* self: position of the node that knows all this */
+    int64_t round_ms;   /* how often nodes are asked */
+};
+
+/* [{"name", "severity", "node", "cause", "next", "page"}], node after node, each as in the
+ * table. New reference. */
+json_t *conditions_json(const struct cluster_facts *f);
+
+#endif

@@ -1,0 +1,215 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong between two nodes is told by name, on both; real nodes on a bridge."""
+import json
+import os
+import subprocess
+import unittest
+
+import node
+from api import Api
+from authority import Authority
+from backend import Backend
+from cluster import HUB, Cluster
+from node import Node
+
+TUNABLES = {"sync_round_ms": 100, "sync_health_ms": 500, "sync_again_ms": 500}
+
+
+def conditions(one):
+    """(name, node) -> condition."""
+    return {(c["name"], c["node"]): c for c in one.api.get("/api/v1/cluster")["conditions"]}
+
+
+def head(one):
+    return one.api.get("/api/v1/status")["head"]["id"]
+
+
+def revision(one):
+    head = one.api.get("/api/v1/status")["head"]
+    return "%d@%s" % (head["rev"], head["fp"][:8])
+
+
+def wait_condition(one, name, about):
+    try:
+        return node.wait_for(lambda: conditions(one).get((name, about.name)),
+                             "%s says %s of %s" % (one.name, name, about.name))
+    except AssertionError as error:
+        raise AssertionError("%s, but %s" % (error, conditions(one))) from None
+
+
+class Two(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.lab = Cluster(2, tunables=TUNABLES)
+        cls.addClassCleanup(cls.lab.close)
+        cls.lab.set_up()
+        cls.backend = Backend("one", HUB)
+        cls.addClassCleanup(cls.backend.close)
+        cls.a, cls.b = cls.lab.nodes
+        cls.a.api.unlock = cls.b.api.unlock = True  # there is no VIP
+        cls.authority = Authority(cls.a.root, "authority")
+        cls.a.api.create("certificates", name="site", **cls.issue("one.test"))
+        cls.publish(cls.a, "first")
+        cls.enter(cls.b)
+
+    @classmethod
+    def issue(cls, name):
+        chain, key = cls.authority.issue(name)
+        return {"chain": chain.read_text("ascii"), "key": key.read_text("ascii")}
+
+    @classmethod
+    def publish(cls, one, name):
+        one.api.expect(200, "POST", "/api/v1/publish",
+                       {"url": "http://%s.test" % name, "to": [cls.backend.target]})
+        task = one.api.apply()
+        assert task["state"] == "ok", task
+
+    @classmethod
+    def enter(cls, new):
+        key = cls.a.api.get("/api/v1/cluster/key")
+        new.api.expect(200, "POST", "/api/v1/cluster/join",
+                       {"url": key["url"], "key": key["key"], "pin": key["pin"]})
+        new.api.key = cls.a.api.key
+
+    @classmethod
+    def run_cli(cls, *words):
+        config = os.path.join(cls.a.root, "cli.json")
+        if not os.path.exists(config):
+            own = cls.a.api.get("/api/v1/cluster/key")
+            with open(config, "w", encoding="ascii", opener=lambda p, f: os.open(p, f, 0o600)) as file:
+                json.dump({"url": own["url"], "key": cls.a.api.key, "pin": own["pin"]}, file)
+        return subprocess.run([os.path.join(node.BUILD, "lockstep"), "--config", config, *words],
+                              check=True, capture_output=True, text=True).stdout
+
+    def quiet(self):
+        for one in (self.a, self.b):
+            try:
+                node.wait_for(lambda o=one: conditions(o) == {}, one.name + " has no condition")
+            except AssertionError as error:
+                raise AssertionError("%s, but %s" % (error, conditions(one))) from None
+
+    def test_1_none_where_all_is_right(self):
+        self.quiet()
+
+    def test_2_a_draft_is_told_of_its_node(self):
+        self.b.api.expect(200, "POST", "/api/v1/publish",
+                          {"url": "http://draft.test", "to": [self.backend.target]})
+        drafted = self.b.api.get("/api/v1/draft")["count"]
+        for one in (self.a, self.b):
+            told = wait_condition(one, "unapplied_draft", self.b)
+            self.assertIn("%d object" % drafted, told["cause"])
+            self.assertIn("by key test", told["cause"])
+        key = self.b.api.get("/api/v1/cluster/key")["key"]
+        answer = Api(self.b.api.address, self.b.api.port, key).raw("GET", "/peer/v1/health")
+        self.assertEqual(answer.status, 200)
+        self.assertLess(len(answer.body), 700)  # 1 KiB with the longest names and texts
+        self.b.api.expect(204, "DELETE", "/api/v1/draft")
+        self.quiet()
+
+    def test_3_a_held_node_stays_and_says_so(self):
+        self.b.api.patch("/api/v1/node", keep_in_step=False)
+        self.assertEqual(self.b.api.apply()["state"], "ok")
+        for one in (self.a, self.b):
+            told = wait_condition(one, "held", self.b)
+            self.assertIn(revision(self.b), told["cause"])
+        self.b.api.patch("/api/v1/node", keep_in_step=True)
+        self.assertEqual(self.b.api.apply()["state"], "ok")
+        self.quiet()
+
+    def test_4_a_cut_node_is_named_and_then_the_split(self):
+        self.lab.cut(self.a, self.b)
+        told = wait_condition(self.a, "peer_unreachable", self.b)
+        self.assertIn(revision(self.b), told["cause"])
+        refused = self.a.api.expect(503, "GET", "/api/v1/cluster/compare?node=n2")
+        self.assertIn("n2: ", refused["detail"])
+        self.publish(self.a, "left")
+        renewed = self.issue("two.test")
+        self.b.api.patch("/api/v1/certificates/site", **renewed)
+        self.b.api.patch("/api/v1/haproxy", hard_stop_after_s=120)
+        self.publish(self.b, "right")
+        self.lab.join_all()
+        for one, other in ((self.a, self.b), (self.b, self.a)):
+            told = wait_condition(one, "diverged", other)
+            self.assertIn(revision(one), told["cause"])
+            self.assertIn(revision(other), told["cause"])
+            self.assertEqual(told["page"], "docs/runbooks/diverged.md")
+            self.assertEqual(set(conditions(one)), {("diverged", other.name)}, conditions(one))
+
+    def test_5_told_by_the_command_line(self):
+        shown = self.run_cli("cluster")
+        self.assertIn("error: diverged\n", shown)
+        self.assertIn(revision(self.b), shown)
+        self.assertIn("docs/runbooks/diverged.md", shown)
+
+    def compare(self, one, other):
+        answer = one.api.get("/api/v1/cluster/compare?node=" + other.name)
+        self.assertEqual((answer["from"], answer["to"]), (revision(one), revision(other)))
+        return answer
+
+    def test_5_compared_field_by_field(self):
+        before = [head(one) for one in (self.a, self.b)]
+        for one, other, here in ((self.a, self.b, "left"), (self.b, self.a, "right")):
+            answer = self.compare(one, other)
+            self.assertFalse(answer["same"])
+            changes = {}
+            for o in answer["objects"]:
+                changes.setdefault(o["change"], {})[o["kind"], o["name"]] = o["fields"]
+            self.assertEqual(set(changes), {"added", "removed", "changed"})
+            there = "right" if here == "left" else "left"
+            self.assertEqual(len(changes["removed"]), len(changes["added"]))
+            for name in changes["removed"]:
+                self.assertIn(here, name[1])
+            for name in changes["added"]:
+                self.assertIn(there, name[1])
+            self.assertEqual(set(changes["changed"]),
+                             {("certificate", "site"), ("haproxy", "haproxy")})
+            values = [(f["field"], f["before"], f["after"])
+                      for f in changes["changed"]["haproxy", "haproxy"]]
+            order = 1 if one is self.a else -1
+            self.assertEqual(values, [("hard_stop_after_s", *[3600, 120][::order])])
+            secret = [f for f in changes["changed"]["certificate", "site"] if f["field"] == "key"]
+            self.assertEqual([(f["before"], f["after"]) for f in secret],
+                             [({"set": True, "changed": True},) * 2])
+            self.assertNotIn("PRIVATE", json.dumps(answer))
+        self.assertEqual([head(one) for one in (self.a, self.b)], before)
+        shown = self.run_cli("compare", "n2")
+        self.assertIn("  - service left.test\n", shown)
+        self.assertIn("  + service right.test\n", shown)
+
+    def test_5_compare_needs_another_node(self):
+        self.a.api.expect(404, "GET", "/api/v1/cluster/compare?node=absent")
+        self.a.api.expect(404, "GET", "/api/v1/cluster/compare?node=n1")
+        self.a.api.expect(422, "GET", "/api/v1/cluster/compare")
+
+    def test_6_gone_at_once_after_the_repair(self):
+        self.a.api.expect(200, "POST", "/api/v1/cluster/overwrite", {})
+        self.assertNotIn(("diverged", "n2"), conditions(self.a))
+        self.quiet()
+        for one, other in ((self.a, self.b), (self.b, self.a)):
+            self.assertEqual(self.compare(one, other)["objects"], [])
+            self.assertTrue(self.compare(one, other)["same"])
+
+    def test_7_rejected_keys_are_named_on_both(self):
+        self.lab.cut(self.a, self.b)
+        for one in (self.a, self.b):
+            for _ in range(2):  # the former one is taken for a while
+                one.api.expect(200, "POST", "/api/v1/cluster/key")
+        self.lab.join_all()
+        for one, other in ((self.a, self.b), (self.b, self.a)):
+            told = wait_condition(one, "peer_key_rejected", other)
+            self.assertIn("fingerprint", told["cause"])
+        self.enter(self.b)  # as the page says
+        self.quiet()
+
+    def test_8_another_node_at_the_address_has_another_pin(self):
+        self.b.close()
+        self.lab.nodes[1] = other = Node("n2", ns=self.b.ns, address=self.b.api.address,
+                                         tunables=TUNABLES)
+        other.set_up()
+        wait_condition(self.a, "tls_pin_differs", other)
+
+
+if __name__ == "__main__":
+    node.private_network()
+    unittest.main(verbosity=2)
