@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What holds after every step: a node's head only ever goes forward, or to the same content.
+ * And once all links work again: two rounds bring all nodes that are not diverged to one head;
+ * those that are stay so without an overwrite, and one ends it; no commit that somebody was
+ * told of is lost. link.c looks for traces of what was refused, and for local values on the
+ * wire. */
+#include <string.h>
+
+#include "base/arena.h"
+#include "engine/inner.h"
+#include "store/lineage.h"
+#include "tests/simulator/sim.h"
+
+#define ROUNDS       2 /* in which all nodes reach one head */
+#define LONG_TIME_MS 60000
+#define RECENT       100 /* commits among which an equal one is looked for */
+
+/* ---- how heads stand to each other: from the store alone ---- */
+
+struct ancestry {
+    const struct hash *a, *b;
+    bool is;
+};
+
+static err_t
+ancestry_on_engine(struct engine *en, void *ctx, struct error *e)
+{
+    struct ancestry *x = ctx;
+    err_t code = store_is_ancestor(en->store, x->a, x->b, &x->is, e);
+
+    return code == ERR_NOT_FOUND ? ERR_OK : code;
+}
+
+bool
+sim_leads(size_t i, const struct hash *a, const struct hash *b)
+{
+    struct ancestry x = {a, b, false};
+    struct error e;
+
+    if (engine_run(sim.nodes[i].lab->en, ancestry_on_engine, &x, &e) != ERR_OK) {
+        sim_fail("%s: %s", sim.nodes[i].name, e.msg);
+    }
+    return x.is;
+}
+
+bool
+sim_has(size_t i, const struct hash *commit)
+{
+    return sim_leads(i, commit, commit);
+}
+
+/* Whether a commit with the content of the one leads to the other: what was adopted in its
+ * place. */
+static bool
+leads_by_equal(size_t i, const struct hash *from, const struct hash *to)
+{
+    struct engine *en = sim.nodes[i].lab->en;
+    CLEANUP(xfree_cleanup) struct commit *list = NULL;
+    struct commit former;
+    size_t count = 0;
+    bool leads = false;
+    struct error e;
+
+    if (sync_commit_get(en, from, &former, &e) != ERR_OK ||
+        edit_commits(en, 0, RECENT, &list, &count, &e) != ERR_OK) {
+        sim_fail("%s: %s", sim.nodes[i].name, e.msg);
+    }
+    for (size_t k = 0; k < count && !leads; k++) {
+        leads = hash_equal(&list[k].fp, &former.fp) && list[k].rev >= former.rev &&
+                sim_leads(i, &list[k].id, to);
+    }
+    return leads;
+}
+
+static void
+watch_node(size_t i)
+{
+    struct sim_node *n = &sim.nodes[i];
+    struct commit head = sim_head(i);
+    char former[SHA256_HEX + 1], now[SHA256_HEX + 1];
+
+    if (hash_equal(&head.id, &n->head)) {
+        return;
+    }
+    hash_hex(&n->head, former);
+    hash_hex(&head.id, now);
+    sim_note("    %s: %.8s -> %.8s", n->name, former, now);
+    if (!sim_has(i, &n->head)) {
+        sim_fail("%s has lost %.8s", n->name, former);
+    }
+    if (!sim_leads(i, &n->head, &head.id)) {
+        sim.equal++;
+        if (!leads_by_equal(i, &n->head, &head.id)) {
+            sim_fail(
+                "%s went from %.8s to %.8s, which does not follow from it", n->name, former,
+                now);
+        }
+    }
+    n->head = head.id;
+}
+
+void
+sim_watch(void)
+{
+    for (size_t i = 0; i < sim.count; i++) {
+        if (sim_up(i)) {
+            watch_node(i);
+        }
+    }
+}
+
+/* ---- calm ---- */
+
+static void
+calm_node(size_t i)
+{
+    struct sim_node *n = &sim.nodes[i];
+    static const struct actor maria = {"admin maria"};
+    struct error e;
+    char ops[SIM_TEXT_BYTES];
+
+    if (!sim_up(i)) {
+        sim_node_open(i);
+    }
+    for (enum fake_fault f = FAKE_CHECK; f <= FAKE_SERVE; f++) {
+        fake_fail(&n->lab->fake, f, 0);
+    }
+    if (edit_discard_all(n->lab->en, &maria, &e) != ERR_OK) {
+        sim_fail("%s: %s", n->name, e.msg);
+    }
+    if (n->held) {
+        (void)snprintf(ops, sizeof ops, SIM_KEEP_IN_STEP, n->name, "true");
+        sim_apply(i, ops);
+        n->held = false;
+    }
+}
+
+static void
+round_of_all(void)
+{
+    size_t first = sim_below(sim.count);
+
+    for (size_t i = 0; i < sim.count; i++) {
+        cluster_round(sim.nodes[(first + i) % sim.count].cluster);
+    }
+    sim.mono_ms += SIM_ROUND_MS;
+    sim.wall_ms += SIM_ROUND_MS;
+    sim_watch();
+}
+
+static void
+calm(void)
+{
+    size_t home = 0;
+
+    sim_note("calm");
+    sim.calm = true;
+    memset(sim.cut, 0, sizeof sim.cut);
+    for (size_t i = 0; i < sim.count; i++) {
+        sim.nodes[i].point = POINT_NONE;
+        sim.nodes[i].clock_off_ms = 0;
+    }
+    for (size_t i = 0; i < sim.count; i++) {
+        calm_node(i);
+    }
+    sim_watch();
+    sim.mono_ms += LONG_TIME_MS;
+    sim.wall_ms += LONG_TIME_MS;
+    while (home + 1 < sim.count && sim.nodes[home].away) {
+        home++;
+    }
+    for (size_t i = 0; i < sim.count; i++) {
+        if (sim.nodes[i].away && i != home) {
+            sim_join(i, home);
+        }
+    }
+    sim.nodes[home].away = false;
+    sim_watch();
+}
+
+/* ---- one head, or diverged ---- */
+
+/* Both stand where no rule leads on from. */
+static bool
+are_diverged(size_t i, size_t k)
+{
+    struct commit a = sim_head(i), b = sim_head(k);
+
+    if (hash_equal(&a.id, &b.id)) {
+        return false;
+    }
+    if (sim_leads(k, &a.id, &b.id) || sim_leads(i, &b.id, &a.id) || hash_equal(&a.fp, &b.fp)) {
+        sim_fail(
+            "after %d rounds %s and %s are neither in step nor diverged", ROUNDS,
+            sim.nodes[i].name, sim.nodes[k].name);
+    }
+    return true;
+}
+
+static size_t
+count_diverged(void)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < sim.count; i++) {
+        for (size_t k = 0; k < i; k++) {
+            count += are_diverged(i, k) ? 1 : 0;
+        }
+    }
+    return count;
+}
+
+static void
+stays_diverged(void)
+{
+    struct hash before[SIM_NODES];
+
+    for (size_t i = 0; i < sim.count; i++) {
+        before[i] = sim_head(i).id;
+    }
+    round_of_all();
+    for (size_t i = 0; i < sim.count; i++) {
+        struct hash now = sim_head(i).id;
+
+        if (!hash_equal(&now, &before[i])) {
+            sim_fail("%s moved, though it was diverged", sim.nodes[i].name);
+        }
+    }
+}
+
+static void
+overwrite_all(void)
+{
+    size_t i = sim_below(sim.count);
+
+    sim_note("overwrite from %s", sim.nodes[i].name);
+    if (!sim_overwrite(i)) {
+        sim_fail("the overwrite from %s did not reach all", sim.nodes[i].name);
+    }
+    for (int r = 0; r < ROUNDS; r++) {
+        round_of_all();
+    }
+    if (count_diverged() > 0) {
+        sim_fail("still diverged after an overwrite from %s", sim.nodes[i].name);
+    }
+}
+
+static void
+nothing_is_lost(void)
+{
+    for (size_t k = 0; k < sim.acked_count; k++) {
+        char hex[SHA256_HEX + 1];
+        bool found = false;
+
+        for (size_t i = 0; i < sim.count && !found; i++) {
+            found = sim_has(i, &sim.acked[k]);
+        }
+        hash_hex(&sim.acked[k], hex);
+        if (!found) {
+            sim_fail("%.8s was answered well, and no node has it", hex);
+        }
+    }
+}
+
+void
+sim_verify(size_t i)
+{
+    struct engine_lab *l = sim.nodes[i].lab;
+    int64_t checked = 0;
+    struct error e;
+
+    if (edit_verify(l->en, &checked, &e) != ERR_OK) {
+        sim_fail("%s: %s", sim.nodes[i].name, e.msg);
+    }
+}
+
+void
+sim_settle(void)
+{
+    calm();
+    for (int r = 0; r < ROUNDS; r++) {
+        round_of_all();
+    }
+    if (count_diverged() > 0) {
+        sim.diverged++;
+        stays_diverged();
+        overwrite_all();
+    }
+    nothing_is_lost();
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Links in memory: in place of peer/calls.c, and of the handlers of http/api_peer.c. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "engine/problems_json.h"
+#include "peer/calls.h"
+#include "tests/simulator/sim.h"
+
+#define ANSWER_BYTES SYNC_DOC_MAX
+
+struct calls {
+    bool stopped;
+};
+
+struct request {
+    size_t from, to;
+    const struct call *call;
+    json_t *body; /* or NULL */
+};
+
+struct reply {
+    long status;
+    json_t *json;
+};
+
+/* ---- answers ---- */
+
+static struct reply
+problem(long status, const char *code, const char *detail)
+{
+    return (struct reply){
+        status, json_pack("{s:s, s:o}", "code", code, "detail", json_foreign_text(detail))};
+}
+
+static struct reply
+error_reply(const struct error *e)
+{
+    int status = error_http_status(e->code);
+
+    if (status == 500) {
+        sim_fail("what a peer sends causes an answer of 500: %s", e->msg);
+    }
+    return problem(status, error_name(e->code), e->msg);
+}
+
+static struct reply
+answer_health(const struct request *q)
+{
+    const struct sim_node *n = &sim.nodes[q->to];
+    const char *hex = strchr(q->call->path, '=');
+    struct reply r = {.status = 200};
+    struct hash head;
+    struct error e;
+    bool has = hex != NULL && hash_from_hex(hex + 1, &head);
+
+    if (cluster_health(n->cluster, has ? &head : NULL, &r.json, &e) != ERR_OK) {
+        return error_reply(&e);
+    }
+    return r;
+}
+
+static struct reply
+answer_members(const struct request *q)
+{
+    struct engine *en = sim.nodes[q->to].lab->en;
+    struct error e;
+    bool changed;
+
+    if (q->body != NULL && cluster_members_take(
+                               en, json_object_get(q->body, "members"), q->call->node, false,
+                               &changed, &e) != ERR_OK) {
+        return error_reply(&e);
+    }
+    return (struct reply){200, json_pack("{s:o}", "members", cluster_members_json(en))};
+}
+
+static struct reply
+answer_read(const struct request *q)
+{
+    const json_t *have = json_object_get(q->body, "have");
+    struct hash ids[SYNC_HAVE_MAX];
+    struct sync_wanted wanted = {.have = ids};
+    struct lineage_entry *objects = NULL;
+    CLEANUP(sync_doc_free) struct sync_doc d = {.has_index = false};
+    struct error e;
+    err_t code = sync_entries_read(
+        json_object_get(q->body, "objects"), &objects, &wanted.object_count, &e);
+
+    while (wanted.have_count < json_array_size(have) && wanted.have_count < SYNC_HAVE_MAX &&
+           hash_from_hex(
+               json_string_value(json_array_get(have, wanted.have_count)),
+               &ids[wanted.have_count])) {
+        wanted.have_count++;
+    }
+    wanted.objects = objects;
+    if (code == ERR_OK) {
+        code = sync_doc_make(sim.nodes[q->to].lab->en, &wanted, &d, &e);
+    }
+    free(objects);
+    return code == ERR_OK ? (struct reply){200, sync_doc_json(&d)} : error_reply(&e);
+}
+
+static struct reply
+task_reply(size_t to, int64_t task)
+{
+    json_t *j = engine_lab_task(sim.nodes[to].lab, task);
+    bool ok = strcmp(json_string_value(json_object_get(j, "state")), "ok") == 0;
+    struct reply r =
+        ok ? (struct reply){200, json_pack("{s:s}", "state", "taken")}
+           : problem(422, "not_taken", json_string_value(json_object_get(j, "message")));
+
+    json_decref(j);
+    return r;
+}
+
+static struct reply
+take(const struct request *q)
+{
+    const struct sim_node *n = &sim.nodes[q->to];
+    struct sync_result result = {.task = 0};
+    struct sync_doc d;
+    struct error e;
+    struct reply r;
+    err_t code = sync_doc_read(q->body, &d, &e);
+
+    if (code == ERR_OK) {
+        code = sync_take(
+            n->lab->en, &d,
+            &(struct sync_origin){
+                .how = SYNC_PUSHED,
+                .from = sim.nodes[q->from].name,
+                .outranks = cluster_outranks(n->cluster, q->call->node),
+            },
+            &result, &e);
+    }
+    if (code == ERR_NOT_FOUND && result.missing_count > 0) {
+        r = (struct reply){
+            200, json_pack(
+                     "{s:s, s:o}", "state", "missing", "missing",
+                     sync_entries_json(result.missing, result.missing_count))};
+    } else if (code == ERR_CONFLICT && result.refusal != NULL) {
+        r = problem(409, result.refusal, e.msg);
+    } else if (code != ERR_OK) {
+        r = error_reply(&e);
+    } else if (result.task == 0) {
+        r = (struct reply){200, json_pack("{s:s}", "state", "same")};
+    } else {
+        r = task_reply(q->to, result.task);
+    }
+    free(result.missing);
+    return r;
+}
+
+/* Nobody is told of a split where there is none. */
+static void
+check_refusal(const struct request *q, const struct hash *own, const char *code)
+{
+    const char *hex = json_string_value(json_object_get(q->body, "head"));
+    struct hash offered;
+
+    if (strcmp(code, "diverged") == 0 && hex != NULL && hash_from_hex(hex, &offered) &&
+        q->from < sim.count && sim_up(q->from) && sim_leads(q->from, own, &offered)) {
+        sim_fail("%s refuses what follows from its head", sim.nodes[q->to].name);
+    }
+}
+
+/* What is not taken leaves no trace. */
+static struct reply
+answer_put(const struct request *q)
+{
+    struct sim_print before = sim_print_of(q->to);
+    bool races = !sim.calm && sim_chance(4);
+    struct reply r;
+    const char *state, *code;
+    bool taken;
+
+    sim.race = races ? q->to + 1 : 0;
+    r = take(q);
+    races = races && sim.race == 0;
+    sim.race = 0;
+    state = json_string_value(json_object_get(r.json, "state"));
+    code = json_string_value(json_object_get(r.json, "code"));
+    taken = state != NULL && strcmp(state, "taken") == 0;
+    sim_note(
+        "    %s to %s: %ld %s", sim.nodes[q->from].name, sim.nodes[q->to].name, r.status,
+        state != NULL ? state : code);
+    sim.taken += taken ? 1 : 0;
+    sim.refused += r.status != 200 ? 1 : 0;
+    sim.moved += code != NULL && strcmp(code, "moved") == 0 ? 1 : 0;
+    sim.outranked += code != NULL && strcmp(code, "overwrite_in_progress") == 0 ? 1 : 0;
+    if (code != NULL) {
+        check_refusal(q, &before.head, code);
+    }
+    if (!taken && !races && !sim.nodes[q->to].dead) {
+        struct sim_print after = sim_print_of(q->to);
+
+        if (!sim_print_equal(&before, &after)) {
+            sim_fail("%s refused, and is not as it was", sim.nodes[q->to].name);
+        }
+    }
+    return r;
+}
+
+static struct reply
+route(const struct request *q)
+{
+    const char *path = q->call->path;
+
+    if (!members_is_key(sim.nodes[q->to].lab->en, q->call->key)) {
+        return problem(401, "unauthorized", "another key is wanted");
+    }
+    if (strncmp(path, "/peer/v1/health", 15) == 0) {
+        return answer_health(q);
+    }
+    if (strcmp(path, "/peer/v1/members") == 0) {
+        return answer_members(q);
+    }
+    return strcmp(path, "/peer/v1/config/read") == 0 ? answer_read(q) : answer_put(q);
+}
+
+/* ---- the way ---- */
+
+static size_t
+node_of_url(const char *url)
+{
+    size_t i = 0;
+
+    while (i < sim.count && strcmp(sim.nodes[i].url, url) != 0) {
+        i++;
+    }
+    return i;
+}
+
+size_t
+sim_node_of_id(const char *id)
+{
+    for (size_t i = 0; i < sim.count; i++) {
+        struct member self;
+
+        if (sim.nodes[i].lab->en == NULL) {
+            continue;
+        }
+        members_self(sim.nodes[i].lab->en, &self);
+        if (strcmp(self.id, id) == 0) {
+            return i;
+        }
+    }
+    return SIM_NODES;
+}
+
+/* A local value is for its own node. */
+static void
+look_for_markers(const char *text, size_t len)
+{
+    if (len > 0 && memmem(text, len, SIM_MARKER, strlen(SIM_MARKER)) != NULL) {
+        sim_fail("a local value left its node: %.300s", text);
+    }
+}
+
+static void
+record(const struct request *q)
+{
+    struct sim_message *m = &sim.recorded[sim.recorded_next++ % SIM_RECORDED];
+
+    free(m->body);
+    free(m->from);
+    m->to = q->to;
+    m->body = xstrdup(q->call->body);
+    m->from = xstrdup(q->call->node);
+}
+
+static bool
+passes(size_t from, size_t to)
+{
+    return from < sim.count && to < sim.count && sim_up(from) && sim_up(to) &&
+           !sim.cut[from][to];
+}
+
+static void
+serve(struct request *q, struct call_answer *a)
+{
+    struct reply r;
+
+    if (q->call->body != NULL &&
+        json_parse(q->call->body, q->call->body_len, &q->body, &a->error) != ERR_OK) {
+        r = problem(400, "syntax", a->error.msg);
+    } else {
+        r = route(q);
+    }
+    json_decref(q->body);
+    json_canonical(r.json, &a->body);
+    json_decref(r.json);
+    a->status = r.status;
+    look_for_markers(buf_str(&a->body), a->body.len);
+    if (a->body.len > q->call->answer_max) {
+        sim_fail("the answer to %s has %zu bytes", q->call->path, a->body.len);
+    }
+}
+
+static void
+deliver(const struct calls *all, const struct call *c, struct call_answer *a)
+{
+    struct request q = {sim_node_of_id(c->node), node_of_url(c->url), c, NULL};
+
+    *a = (struct call_answer){.error = {.code = ERR_OK}};
+    buf_init(&a->body, ANSWER_BYTES);
+    sim.asked++;
+    look_for_markers(c->body, c->body_len);
+    sim_hook();
+    if (all->stopped || !passes(q.from, q.to)) {
+        (void)error_set(&a->error, ERR_UNAVAILABLE, "no connection");
+        return;
+    }
+    if (strcmp(c->method, "PUT") == 0) {
+        record(&q);
+    }
+    a->error = (struct error){.code = ERR_OK};
+    serve(&q, a);
+    if (!passes(q.to, q.from)) {
+        buf_reset(&a->body);
+        (void)error_set(&a->error, ERR_TIMEOUT, "no answer");
+    }
+}
+
+void
+sim_record_clear(void)
+{
+    for (size_t i = 0; i < SIM_RECORDED; i++) {
+        free(sim.recorded[i].body);
+        free(sim.recorded[i].from);
+        sim.recorded[i] = (struct sim_message){.body = NULL};
+    }
+    sim.recorded_next = 0;
+}
+
+static void
+damage(char *text)
+{
+    char *at = text + sim_below(strlen(text));
+
+    *at = (char)('0' + sim_below(10));
+}
+
+void
+sim_replay(bool damaged)
+{
+    const struct sim_message *m = &sim.recorded[sim_below(SIM_RECORDED)];
+    struct member self;
+    struct calls link = {.stopped = false};
+    struct call_answer a;
+    char *body, *from;
+
+    if (m->body == NULL || !sim_up(m->to)) {
+        return;
+    }
+    /* It is recorded once more, maybe in its own place. */
+    body = xstrdup(m->body);
+    from = xstrdup(m->from);
+    if (damaged) {
+        damage(body);
+    }
+    members_self(sim.nodes[m->to].lab->en, &self);
+    deliver(
+        &link,
+        &(struct call){
+            .url = self.url,
+            .key = self.key,
+            .node = from,
+            .method = "PUT",
+            .path = "/peer/v1/config",
+            .body = body,
+            .body_len = strlen(body),
+            .answer_max = MEMBERS_BYTES,
+        },
+        &a);
+    buf_fini(&a.body);
+    free(body);
+    free(from);
+}
+
+/* ---- peer/calls.h ---- */
+
+err_t
+calls_open(struct calls **ret, struct error *e)
+{
+    (void)e;
+    *ret = xcalloc(1, sizeof **ret);
+    return ERR_OK;
+}
+
+void
+calls_stop(struct calls *all)
+{
+    all->stopped = true;
+}
+
+void
+calls_close(struct calls *all)
+{
+    free(all);
+}
+
+void
+calls_start(struct calls *all, const struct call *c, call_fn fn, void *ctx)
+{
+    struct call_answer a;
+
+    deliver(all, c, &a);
+    fn(ctx, &a);
+    buf_fini(&a.body);
+}
+
+err_t
+calls_wait(struct calls *all, const struct call *c, struct call_answer *ret)
+{
+    deliver(all, c, ret);
+    return ret->error.code;
+}

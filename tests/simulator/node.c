@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nodes: how they start, end, die, and cannot write. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/crashpoint.h"
+#include "base/file.h"
+#include "engine/inner.h"
+#include "store/inner.h"
+#include "tests/simulator/sim.h"
+
+#define FILE_BYTES ((size_t)64 << 20)
+#define PATH_BYTES 256
+
+static const char *const files[] = {"lockstep.db", "lockstep.db-wal"};
+
+/* ---- clocks ---- */
+
+static int64_t
+mono(void *ctx)
+{
+    (void)ctx;
+    return sim.mono_ms;
+}
+
+static int64_t
+wall(void *ctx)
+{
+    const struct sim_node *n = ctx;
+
+    return sim.wall_ms + n->clock_off_ms;
+}
+
+/* ---- files ---- */
+
+static void
+copy_file(const struct sim_node *n, const char *from, const char *to, const char *name)
+{
+    CLEANUP(buf_fini) struct buf bytes;
+    char path[PATH_BYTES];
+    struct error e;
+
+    buf_init(&bytes, FILE_BYTES);
+    (void)snprintf(path, sizeof path, "%s/%s/%s", n->lab->fake.dir, from, name);
+    if (file_read_at(AT_FDCWD, path, &bytes, &e) != ERR_OK) {
+        bytes.len = 0;
+    }
+    (void)snprintf(path, sizeof path, "%s/%s/%s", n->lab->fake.dir, to, name);
+    (void)unlink(path);
+    if (bytes.len > 0 &&
+        file_write_at(AT_FDCWD, path, bytes.data, bytes.len, 0600, &e) != ERR_OK) {
+        sim_fail("%s: %s", path, e.msg);
+    }
+}
+
+/* As a process leaves them that is killed now. */
+static void
+set_files_aside(struct sim_node *n)
+{
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        copy_file(n, "state/data", "aside", files[i]);
+    }
+    n->dead = true;
+}
+
+static void
+put_files_back(const struct sim_node *n)
+{
+    char path[PATH_BYTES];
+
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        copy_file(n, "aside", "state/data", files[i]);
+    }
+    (void)snprintf(path, sizeof path, "%s/state/data/lockstep.db-shm", n->lab->fake.dir);
+    (void)unlink(path);
+}
+
+/* ---- points ---- */
+
+static struct sim_node *
+node_of_thread(void)
+{
+    for (size_t i = 0; i < sim.count; i++) {
+        const struct engine_lab *l = sim.nodes[i].lab;
+
+        if (l != NULL && l->en != NULL && engine_on_own_thread(l->en)) {
+            return &sim.nodes[i];
+        }
+    }
+    return NULL;
+}
+
+/* Of the whole process: the other nodes write nothing meanwhile. */
+static void
+set_disk(bool full)
+{
+    struct rlimit limit;
+
+    ASSERT(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+    limit.rlim_cur = full ? 0 : limit.rlim_max;
+    ASSERT(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+}
+
+/* In place of that of base: a node of many dies, not the process. */
+void
+crashpoint(const char *name)
+{
+    struct sim_node *n;
+    bool before = strncmp(name, "store_before_", 13) == 0;
+    bool after = strncmp(name, "store_after_", 12) == 0;
+
+    if (sim.race > 0 && strcmp(name, "apply_commit_before") == 0) {
+        size_t i = sim.race - 1;
+
+        sim.race = 0;
+        sim_edit_direct(i);
+    }
+    if ((!before && !after) || (n = node_of_thread()) == NULL || n->point == POINT_NONE) {
+        return;
+    }
+    if (n->point == POINT_DISK_FULL) {
+        set_disk(before);
+        sim.full += before ? 1 : 0;
+        n->point = before ? n->point : POINT_NONE;
+        return;
+    }
+    if (before == (n->point == POINT_DIE_BEFORE)) {
+        n->point = POINT_NONE;
+        set_files_aside(n);
+    }
+}
+
+void
+crashpoint_arm(const char *spec)
+{
+    (void)spec;
+}
+
+/* ---- life ---- */
+
+static void
+open_cluster(struct sim_node *n)
+{
+    struct error e;
+
+    if (members_present(n->lab->en, n->url, n->pin, &e) != ERR_OK ||
+        cluster_make(n->lab->en, &n->lab->tunables, &n->lab->clock, &n->cluster, &e) !=
+            ERR_OK) {
+        sim_fail("%s: %s", n->name, e.msg);
+    }
+}
+
+static void
+add_marker(struct sim_node *n)
+{
+    char ops[SIM_TEXT_BYTES];
+
+    (void)snprintf(
+        ops, sizeof ops,
+        "[{'op': 'merge', 'kind': 'node', 'name': '%s', 'body': {'note': '" SIM_MARKER "%s'}}]",
+        n->name, n->name);
+    engine_lab_apply_ok(n->lab, ops);
+}
+
+void
+sim_node_start(size_t i)
+{
+    struct sim_node *n = &sim.nodes[i];
+    char path[PATH_BYTES];
+    struct error e;
+
+    *n = (struct sim_node){.lab = engine_lab_new()};
+    (void)snprintf(n->name, sizeof n->name, "n%zu", i + 1);
+    (void)snprintf(n->url, sizeof n->url, "https://192.0.2.%zu:8443", i + 1);
+    (void)snprintf(n->pin, sizeof n->pin, "sha256//%043zu=", i + 1);
+    n->lab->config.node_name = n->name;
+    n->lab->clock = (struct clock){mono, wall, n};
+    n->lab->tunables.status_round_ms = 60000;
+    n->lab->tunables.sync_round_ms = SIM_ROUND_MS;
+    (void)snprintf(path, sizeof path, "%s/aside", n->lab->fake.dir);
+    if (file_mkdir_at(AT_FDCWD, path, 0700, &e) != ERR_OK) {
+        sim_fail("%s", e.msg);
+    }
+    engine_lab_start(n->lab);
+    open_cluster(n);
+    add_marker(n);
+    n->head = sim_head(i).id;
+}
+
+void
+sim_node_open(size_t i)
+{
+    struct sim_node *n = &sim.nodes[i];
+
+    for (enum fake_fault f = FAKE_CHECK; f <= FAKE_SERVE; f++) {
+        fake_fail(&n->lab->fake, f, 0);
+    }
+    engine_lab_start(n->lab);
+    open_cluster(n);
+}
+
+static void
+close_node(struct sim_node *n)
+{
+    cluster_close(TAKE(n->cluster));
+    engine_lab_close(n->lab);
+    n->point = POINT_NONE;
+}
+
+void
+sim_node_end(size_t i)
+{
+    struct sim_node *n = &sim.nodes[i];
+
+    close_node(n);
+    engine_lab_delete(TAKE(n->lab));
+}
+
+void
+sim_node_die(size_t i)
+{
+    if (!sim.nodes[i].dead) {
+        set_files_aside(&sim.nodes[i]);
+    }
+    sim_bury(i);
+}
+
+void
+sim_bury(size_t i)
+{
+    struct sim_node *n = &sim.nodes[i];
+
+    sim.died++;
+    close_node(n);
+    put_files_back(n);
+    n->dead = false;
+}
+
+bool
+sim_up(size_t i)
+{
+    const struct sim_node *n = &sim.nodes[i];
+
+    return n->lab->en != NULL && !n->dead;
+}
+
+struct commit
+sim_head(size_t i)
+{
+    CLEANUP(view_cleanup) struct view *v = engine_view(sim.nodes[i].lab->en);
+
+    return v->head;
+}
+
+void
+sim_join(size_t i, size_t to)
+{
+    struct sim_node *n = &sim.nodes[i];
+    struct member target;
+    struct error e = {.code = ERR_OK};
+    json_t *answer = NULL;
+    err_t code;
+
+    members_self(sim.nodes[to].lab->en, &target);
+    code = cluster_join(
+        n->cluster,
+        &(struct cluster_join){.url = target.url, .key = target.key, .pin = target.pin},
+        "admin maria", &answer, &e);
+    json_decref(answer);
+    if (code == ERR_OK && !n->dead) {
+        n->away = false;
+        n->head = sim_head(i).id;
+    }
+    sim_note("    join: %s", code == ERR_OK ? "ok" : e.msg);
+}
+
+/* ---- what it holds ---- */
+
+static err_t
+count_on_engine(struct engine *en, void *ctx, struct error *e)
+{
+    struct sim_print *p = ctx;
+    CLEANUP(query_cleanup) struct query q = {0};
+    bool row = false;
+    err_t code = query_open(
+        en->store->db,
+        "SELECT (SELECT count(*) FROM commit_log), (SELECT count(*) FROM body), "
+        "(SELECT count(*) FROM draft), (SELECT sum(at_ms) FROM draft)",
+        &q, e);
+
+    if (code == ERR_OK) {
+        code = query_row(&q, &row, e);
+    }
+    if (code == ERR_OK && row) {
+        p->commits = col_i64(&q, 0);
+        p->bodies = col_i64(&q, 1);
+        p->drafted = col_i64(&q, 2);
+        p->drafted_ms = col_i64(&q, 3);
+    }
+    return code;
+}
+
+struct sim_print
+sim_print_of(size_t i)
+{
+    struct engine_lab *l = sim.nodes[i].lab;
+    CLEANUP(view_cleanup) struct view *v = engine_view(l->en);
+    struct sim_print p = {.head = v->head.id, .local_rev = v->local_rev};
+    struct fake_facts facts = fake_look(&l->fake);
+    struct error e;
+
+    memcpy(p.running, facts.running, sizeof p.running);
+    if (engine_run(l->en, count_on_engine, &p, &e) != ERR_OK) {
+        sim_fail("%s: %s", sim.nodes[i].name, e.msg);
+    }
+    return p;
+}
+
+bool
+sim_print_equal(const struct sim_print *a, const struct sim_print *b)
+{
+    return hash_equal(&a->head, &b->head) && a->local_rev == b->local_rev &&
+           a->commits == b->commits && a->bodies == b->bodies && a->drafted == b->drafted &&
+           a->drafted_ms == b->drafted_ms && strcmp(a->running, b->running) == 0;
+}
