@@ -50,7 +50,7 @@ class QuickStart(unittest.TestCase):
         return rest
 
     def test_prints_what_a_new_user_needs_and_leaves_nothing(self):
-        process, out, family = self.start()
+        process, out, family = self.start("--nodes", "1")
         service = re.search(r"Published service +(\S+)", out)[1]
         self.assertRegex(out, r"Sign-in +admin / \S{16,}")
         port = re.search(r":(\d+)/", service)[1]
@@ -83,15 +83,15 @@ class QuickStart(unittest.TestCase):
         run("ip", "netns", "add", stale)
         self.addCleanup(run, "ip", "netns", "delete", stale, check=False)
         links = socket.if_nameindex()
-        process, out, family = self.start("--nodes", "3")
+        process, out, family = self.start()
         self.assertFalse(os.path.exists("/run/netns/" + stale))
         apis = re.findall(r"API of n\d +(\S+)", out)
         self.assertEqual(len(set(apis)), 3, out)
         for api in apis:
             self.assertEqual(self.curl("-k", api + "health").strip(), "up")
-        services = re.findall(r"Published service +(\S+)", out)
-        # Joined nodes all have it; a release that cannot join says so.
-        self.assertEqual(len(services), 1 if "no call to join" in out else 3, out)
+        services = re.findall(r"(?m)^(?:Published service)? +(http://\S+) \(", out)
+        self.assertEqual(len(services), 4, out)  # at the VIP and at each node
+        self.assertEqual(len(re.findall(r"(?m)^n\d .* (in_step|this node) ", out)), 3, out)
         for service in services:
             self.assertIn("Hello from sample", self.curl(service))
         client = re.search(r"Client +(ip .*)", out)[1]
@@ -106,7 +106,7 @@ class QuickStart(unittest.TestCase):
     def test_leaves_nothing_when_a_part_of_it_is_killed(self):
         for program, word in (("lockstep-run", "the node stopped"), ("python3", "web server")):
             with self.subTest(program=program):
-                process, _, family = self.start()
+                process, _, family = self.start("--nodes", "1")
                 os.kill([p for p in family if node.program_of(p).startswith(program)][0],
                         signal.SIGKILL)
                 self.assertIn(word, self.assert_gone(process, family))
@@ -136,19 +136,19 @@ class QuickStart(unittest.TestCase):
             known = set(re.findall(r"[\w.-]+", file.read().split("## Directories")[1]))
         found = set()
         for top in ("state", "run"):
-            for path, folders, files in os.walk(os.path.join(self.folder, "quickstart", top)):
+            for path, folders, files in os.walk(os.path.join(self.folder, "n1", top)):
                 names = folders if re.search(r"/generation/\d+/", path) else folders + files
                 found.update(re.sub(r"^\d+$", "N", name) for name in names)
         return found - known
 
     def test_leaves_nothing_when_the_terminal_goes(self):
-        process, out, family = self.start("--service-address", "0.0.0.0")
+        process, out, family = self.start("--nodes", "1", "--service-address", "0.0.0.0")
         self.assertIn("accepts connections on 0.0.0.0", out)
         process.send_signal(signal.SIGHUP)
         self.assert_gone(process, family)
 
     def test_its_processes_end_when_it_is_killed_itself(self):
-        process, _, family = self.start()
+        process, _, family = self.start("--nodes", "1")
         process.kill()
         wait_for(lambda: not [p for p in family if node.is_alive(p)], "all have ended")
 
