@@ -38,10 +38,10 @@ last_words(struct said *all, size_t count, struct sync_changes *ret)
         qsort(all, count, sizeof *all, compare_said);
     }
     ret->items = xcalloc(count + 1, sizeof *ret->items);
+    ASSERT(ret->items != NULL);
     for (size_t i = 0; i < count; i++) {
         const struct lineage_entry *x = &all[i].entry;
-        const struct lineage_entry *former =
-            ret->count > 0 ? &ret->items[ret->count - 1] : NULL;
+        const struct lineage_entry *former = i > 0 ? &all[i - 1].entry : NULL;
 
         if (former == NULL || compare_places(former->kind, former->id, x->kind, x->id) != 0) {
             ret->items[ret->count++] = *x;

@@ -136,7 +136,7 @@ read_object(const json_t *row, struct object **ret, struct error *e)
 {
     CLEANUP(buf_wipe_fini) struct buf bytes = {.max = OBJECT_MAX_BYTES};
     char id[OBJECT_ID_BYTES];
-    enum kind kind;
+    enum kind kind = K_POOL;
     err_t code = read_place(row, &kind, id, e);
 
     if (code != ERR_OK) {

@@ -15,6 +15,22 @@
 #define LIMIT_MAX     1000
 #define REV_MAX       INT64_C(9007199254740991)
 
+/* Pages are cut between revisions: after a fork a revision has several commits, and the next
+ * page begins below it. */
+static size_t
+page_end(const struct commit *commits, size_t count, size_t limit)
+{
+    size_t end = limit;
+
+    while (end > 0 && commits[end - 1].rev == commits[end].rev) {
+        end--;
+    }
+    for (end = end > 0 ? end : 1; end < count && commits[end].rev == commits[end - 1].rev;) {
+        end++;
+    }
+    return end;
+}
+
 void
 http_commit_list(struct request *r)
 {
@@ -36,8 +52,10 @@ http_commit_list(struct request *r)
         return;
     }
     if (count > (size_t)limit) {
-        count = (size_t)limit;
-        next = json_integer((json_int_t)commits[count - 1].rev);
+        count = page_end(commits, count, (size_t)limit);
+        /* Below the first revision there is none. */
+        next = commits[count - 1].rev > 1 ? json_integer((json_int_t)commits[count - 1].rev)
+                                          : NULL;
     }
     items = json_array();
     for (size_t i = 0; i < count; i++) {

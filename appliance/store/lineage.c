@@ -256,7 +256,7 @@ store_lineage(
     struct store *s, const struct lineage_request *q, struct lineage *ret, struct error *e)
 {
     CLEANUP(walk_fini) struct walk w = {0};
-    CLEANUP(lineage_cleanup) struct lineage found = {0};
+    struct lineage found = {0};
     CLEANUP(tx_cleanup) struct tx t = {0};
     err_t code;
 
@@ -274,9 +274,10 @@ store_lineage(
     for (size_t i = w.count; code == ERR_OK && i > 0; i--) {
         code = read_commit(s, w.found[i - 1], &found.items[found.count++], e);
     }
-    if (code == ERR_OK) {
-        *ret = found;
-        found = (struct lineage){0};
+    if (code != ERR_OK) {
+        lineage_free(&found);
+        return code;
     }
-    return code;
+    *ret = found;
+    return ERR_OK;
 }

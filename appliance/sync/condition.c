@@ -136,6 +136,7 @@ find_relation(const struct finding *at)
     CLEANUP(buf_fini) struct buf detail = {0};
     CLEANUP(buf_fini) struct buf why;
 
+    ASSERT(n != NULL);
     buf_init(&detail, TEXT_MAX_BYTES);
     buf_init(&why, TEXT_MAX_BYTES);
     if (other != NULL) {

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Nodes in step: join, push, heal, refuse, leave; real nodes on a bridge, seen by a client."""
+import contextlib
+import http.client
 import json
 import unittest
 
@@ -110,6 +112,17 @@ class Three(unittest.TestCase):
             self.assertTrue(one.api.get("/api/v1/verify")["ok"])
             one.api.expect(200, "GET", "/api/v1/commits/%s" % lost)
 
+    def test_6_pages_of_a_history_with_branches_leave_none_out(self):
+        ids, before = [], ""
+        while True:
+            page = self.a.api.get("/api/v1/commits?limit=1" + before)
+            ids += [c["id"] for c in page["items"]]
+            if page["next"] is None:
+                break
+            before = "&before=%d" % page["next"]
+        whole = [c["id"] for c in self.a.api.get("/api/v1/commits?limit=1000")["items"]]
+        self.assertEqual(ids, whole)
+
     def test_6_undone_by_restoring_what_was_discarded(self):
         lost = next(c for c in self.a.api.get("/api/v1/commits")["items"] if c["node"] == "n2")
         self.a.api.expect(200, "POST", "/api/v1/commits/%s/restore" % lost["id"], {})
@@ -145,6 +158,26 @@ class Three(unittest.TestCase):
         self.c.start()
         self.c.wait_ready()
         self.assertEqual(len(self.c.api.get("/api/v1/cluster")["nodes"]), 1)
+
+
+class Death(unittest.TestCase):
+    def test_who_dies_at_the_push_has_committed_and_the_other_heals(self):
+        for place in ("apply_push_before", "apply_push_after"):
+            with self.subTest(place), Cluster(2, tunables=TUNABLES, crash_file=True) as lab:
+                one, other = lab.set_up().nodes
+                join(other, one)
+                other.api.key = one.api.key
+                node.wait_for(lambda o=one, p=other: seen(o, p)["relation"] == "in_step", "joined")
+                before = head(one)
+                one.arm(place)
+                one.api.unlock = True
+                one.api.patch("/api/v1/haproxy", maxconn=3000)
+                with contextlib.suppress(OSError, http.client.HTTPException):
+                    one.api.raw("POST", "/api/v1/config/apply?wait=1", "{}",
+                                {"Content-Type": "application/json"})
+                one.wait_ready()
+                node.wait_for(lambda o=one, p=other: head(o) == head(p) != before, "in step")
+                self.assertEqual(other.api.get("/api/v1/haproxy")["maxconn"], 3000)
 
 
 if __name__ == "__main__":

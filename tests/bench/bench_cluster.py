@@ -1,0 +1,132 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Three nodes in namespaces of one machine: an apply until all of them store and run it, a state of
+a server until all have it, and a node that was cut off. With the time constants of the product."""
+import argparse
+import os
+import subprocess
+import time
+
+import filled
+import node
+from cluster import Cluster
+from direct import call
+from filled import figure, median, timed
+from lab import HAPROXY, wait_for
+
+
+def helper(one, verb):
+    return call(os.path.join(one.run_dir, "helper.sock"), {"verb": verb})
+
+
+def head(one):
+    return one.api.get("/api/v1/status")["head"]["id"]
+
+
+def same_head(lab):
+    return len({head(one) for one in lab.nodes}) == 1
+
+
+def fill(lab, count):
+    one = lab.nodes[0]
+    ops = [{"op": "merge", "kind": "haproxy", "name": "haproxy", "body": {"maxconn": 500}},
+           {"op": "create", "kind": "listener", "name": "web", "body": {"name": "web", "port": 80}}]
+    apply(one, ops + list(filled.services(count)))
+    key = one.api.get("/api/v1/cluster/key")
+    for other in lab.nodes[1:]:
+        other.api.expect(200, "POST", "/api/v1/cluster/join", key)
+        other.api.key = one.api.key
+    wait_for(lambda: same_head(lab), "all have joined", 60)
+
+
+def apply(one, ops):
+    task = one.api.expect(200, *filled.applying(ops))
+    assert task["state"] == "ok", task
+    return task
+
+
+def change(one, n):
+    return apply(one, [{"op": "merge", "kind": "pool", "name": "svc00007",
+                        "body": {"retries": n % 10}}])
+
+
+def settle(lab):
+    for one in lab.nodes:
+        wait_for(lambda o=one: not helper(o, "status")["old_workers"], "no old workers", 120)
+
+
+def floor(lab):
+    """haproxy -c on one node, and a reload of each, one after the other."""
+    with lab.nodes[0].ns:
+        checked = timed(lambda: subprocess.run(
+            [HAPROXY, "-c", "-f", lab.nodes[0].generation() + "/haproxy.cfg"], check=True,
+            capture_output=True))
+    reloads = []
+    for one in lab.nodes:
+        settle(lab)
+        reloads.append(timed(lambda o=one: helper(o, "reload")))
+    return checked + sum(reloads)
+
+
+def bench_apply(lab, services, runs):
+    over = []
+    for n in range(runs):
+        settle(lab)
+        took = timed(lambda n=n: change(lab.nodes[0], n))
+        assert same_head(lab), "the apply was answered before all had it"
+        settle(lab)
+        over.append(took - floor(lab))
+    figure("apply on three nodes at %d services, ms over check and three reloads" % services,
+           "%.0f" % median(over), "<= 300")
+
+
+def bench_state(lab, services, runs):
+    times = []
+    for n in range(runs):
+        began = time.monotonic()
+        lab.nodes[0].api.expect(200, "PUT", "/api/v1/servers/svc00007.s1/state",
+                                {"state": ("drain", "ready")[n % 2]})
+        wait_for(lambda: same_head(lab), "all have the state")
+        times.append((time.monotonic() - began) * 1000)
+    figure("state of a server on three nodes at %d services, ms" % services,
+           "%.0f" % median(times), "<= 50")
+
+
+def bench_heal(lab, services, runs, commits):
+    a, b, c = lab.nodes
+    times = []
+    for n in range(runs):
+        settle(lab)
+        lab.cut(a, b)
+        lab.cut(c, b)
+        for k in range(commits):
+            a.api.expect(200, "PUT", "/api/v1/servers/svc00007.s1/state",
+                         {"state": ("drain", "ready")[(n + k) % 2]})
+        began = time.monotonic()
+        lab.join_all()
+        wait_for(lambda: same_head(lab), "healed", 60)
+        times.append(time.monotonic() - began)
+    figure("healing %d commits behind at %d services, s" % (commits, services),
+           "%.1f" % median(times), "<= 3")
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--services", type=int, nargs="*", default=[10, 1000])
+    options.add_argument("--runs", type=int, default=5)
+    given = options.parse_args()
+    for services in given.services:
+        with Cluster(3, tunables={"status_round_ms": filled.ROUND_MS}) as lab:
+            lab.set_up()
+            for one in lab.nodes:
+                one.api.unlock = True
+            fill(lab, services)
+            bench_apply(lab, services, given.runs)
+            bench_state(lab, services, given.runs)
+            bench_heal(lab, services, given.runs, 1)
+            bench_heal(lab, services, given.runs, 250)
+
+
+if __name__ == "__main__":
+    node.private_network()
+    main()
