@@ -82,9 +82,8 @@ CREATE TABLE local_unique (
 ) STRICT, WITHOUT ROWID;
 
 -- History of the shared container: a hash chain, never changed. seq is this node's own order of
--- arrival and stands for the long id in the other tables; parents come before their children.
--- has_full: a full index was stored (which leaves again when no kept commit needs it). kept: what
--- it holds can be worked out from the indexes and bodies that are there.
+-- arrival and stands for the long id in the other tables. has_full: it was stored with a
+-- full index (which leaves again when no kept commit needs it).
 CREATE TABLE commit_log (
     seq INTEGER PRIMARY KEY,
     id BLOB NOT NULL UNIQUE CHECK (length(id) = 32),
@@ -96,8 +95,7 @@ CREATE TABLE commit_log (
     summary TEXT NOT NULL,
     at_ms INTEGER NOT NULL,
     confirm_until_ms INTEGER NOT NULL,
-    has_full INTEGER NOT NULL CHECK (has_full IN (0, 1)),
-    kept INTEGER NOT NULL CHECK (kept IN (0, 1))
+    has_full INTEGER NOT NULL CHECK (has_full IN (0, 1))
 ) STRICT;
 CREATE INDEX commit_log_rev ON commit_log (rev);
 
@@ -126,16 +124,7 @@ CREATE TABLE commit_full (
     PRIMARY KEY (seq, kind, id)
 ) STRICT, WITHOUT ROWID;
 
--- Ends of branches that the head left or never was on: no commit has one as its first parent.
--- at_ms: since when; the content is kept for a time.
-CREATE TABLE discarded (
-    seq INTEGER PRIMARY KEY REFERENCES commit_log (seq),
-    at_ms INTEGER NOT NULL
-) STRICT;
-
-CREATE TRIGGER commit_log_no_update BEFORE UPDATE OF
-    seq, id, rev, schema_version, fp, node, author, summary, at_ms, confirm_until_ms
-    ON commit_log
+CREATE TRIGGER commit_log_no_update BEFORE UPDATE ON commit_log
 BEGIN SELECT RAISE(ABORT, 'history is append-only'); END;
 CREATE TRIGGER commit_log_no_delete BEFORE DELETE ON commit_log
 BEGIN SELECT RAISE(ABORT, 'history is append-only'); END;
@@ -150,11 +139,9 @@ BEGIN SELECT RAISE(ABORT, 'history is append-only'); END;
 CREATE TRIGGER commit_full_no_update BEFORE UPDATE ON commit_full
 BEGIN SELECT RAISE(ABORT, 'history is append-only'); END;
 
--- One row. node_id: 32 random hex digits. key_check is a known text sealed with the key that
--- belongs to this database.
+-- One row. key_check is a known text sealed with the key that belongs to this database.
 CREATE TABLE meta (
     one INTEGER PRIMARY KEY CHECK (one = 1),
-    node_id TEXT NOT NULL CHECK (length(node_id) = 32),
     head_seq INTEGER REFERENCES commit_log (seq),
     local_rev INTEGER NOT NULL,
     local_schema_version INTEGER NOT NULL,
@@ -162,18 +149,6 @@ CREATE TABLE meta (
     last_generation INTEGER NOT NULL,
     key_check BLOB NOT NULL
 ) STRICT;
-
--- The nodes of the cluster, this one too. record: canonical JSON, what the node says of itself.
--- seq, gone: as in it; gone = 1: a tombstone. peer_key: what is presented to that node, sealed;
--- NULL: not known.
-CREATE TABLE member (
-    id TEXT PRIMARY KEY CHECK (length(id) = 32),
-    seq INTEGER NOT NULL CHECK (seq >= 1),
-    gone INTEGER NOT NULL CHECK (gone IN (0, 1)),
-    record TEXT NOT NULL,
-    peer_key BLOB,
-    at_ms INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
 
 -- Edits that are not committed, one row an object. objhash NULL = deleted; base NULL = the
 -- object did not exist at head when the row was made.
