@@ -84,11 +84,11 @@ struct schema_kind {
     const struct schema_field *fields; /* field 0 is always "name" (FT_TEXT) */
     const struct value *defaults;      /* of the fields; of a required one, or of a list whose
                                           default is not empty, it means nothing */
+    uint64_t refs;                     /* of all fields */
     uint32_t field_count;
     const uint16_t *sorted;  /* indexes of fields by name */
     const uint16_t *columns; /* indexes of the fields that a list shows */
     uint32_t column_count;
-    uint64_t refs; /* of all fields */
     /* The reference by which an object is part of another one (model/belong.h), or -1. */
     int belongs;
 };
