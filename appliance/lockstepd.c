@@ -236,7 +236,7 @@ wait_for_signal(int fd, int ms, struct error *e)
     struct pollfd wait = {.fd = fd, .events = POLLIN};
     ssize_t n;
 
-    if (poll(&wait, 1, ms) == 0) {
+    if (ms >= 0 && poll(&wait, 1, ms) <= 0) {
         return error_set(e, ERR_BUSY, "no signal");
     }
     do {
@@ -324,8 +324,7 @@ open_engine(struct service *s, struct engine **ret, struct error *e)
     closed.closed = &told;
     do {
         code = engine_open(&s->engine, ret, e);
-        /* Busy: another daemon has the data. */
-        if (code == ERR_OK || code == ERR_BUSY) {
+        if (code == ERR_OK || code == ERR_DENIED) {
             break;
         }
         if (http == NULL || strcmp(told.msg, e->msg) != 0) {
@@ -338,7 +337,7 @@ open_engine(struct service *s, struct engine **ret, struct error *e)
         if (http != NULL) {
             code = wait_for_signal(s->signals, RETRY_MS, e);
         }
-    } while (code == ERR_BUSY);
+    } while (http != NULL && code == ERR_BUSY);
     http_close(http);
     return code;
 }

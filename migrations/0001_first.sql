@@ -11,7 +11,7 @@ CREATE TABLE body (
     form INTEGER NOT NULL CHECK (form BETWEEN 0 AND 3),
     data BLOB NOT NULL,
     PRIMARY KEY (objhash, kind)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 CREATE TABLE shared_object (
     kind TEXT NOT NULL,

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/crypt.h"
 
-#include <limits.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
 #include <openssl/params.h>
-#include <openssl/rand.h>
 
 #include "base/arena.h"
 
@@ -158,8 +158,17 @@ hex_put(struct buf *out, const void *p, size_t bytes)
 void
 crypt_random(void *p, size_t bytes)
 {
-    ASSERT(bytes <= INT_MAX);
-    ASSERT(RAND_bytes(p, (int)bytes) == 1);
+    uint8_t *at = p;
+
+    while (bytes > 0) {
+        ssize_t got = getrandom(at, bytes, 0);
+
+        ASSERT(got > 0 || errno == EINTR);
+        if (got > 0) {
+            at += got;
+            bytes -= (size_t)got;
+        }
+    }
 }
 
 bool

@@ -165,7 +165,7 @@ follow_plan(struct engine *en, const struct draft_plan *plan)
     struct draft_list list = {.rows = NULL};
     size_t next = 0;
 
-    list.rows = xcalloc(old->count + put->count + 1, sizeof *list.rows);
+    list.rows = xmalloc((old->count + put->count + 1) * sizeof *list.rows);
     for (size_t i = 0; i < old->count; i++) {
         struct draft_row *row = &old->rows[i];
 

@@ -218,7 +218,7 @@ lock_data(struct engine *en, struct error *e)
         return code;
     }
     return errno == EWOULDBLOCK
-               ? error_set(e, ERR_BUSY, "another lockstepd serves %s", en->config->state_dir)
+               ? error_set(e, ERR_DENIED, "another lockstepd serves %s", en->config->state_dir)
                : error_errno(e, ERR_IO, errno, "cannot lock %s", en->data_dir);
 }
 

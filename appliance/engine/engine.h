@@ -25,7 +25,7 @@ struct engine_config {
 
 /* Opens the store (its errors pass through), starts the engine, apply, watcher, confirm and
  * worker threads, and makes files and HAProxy follow the head (a task of its own). config and
- * what it points to must outlive the engine. */
+ * what it points to must outlive the engine. ERR_DENIED: another daemon has the data. */
 MUST_USE err_t
 engine_open(const struct engine_config *config, struct engine **ret, struct error *e);
 void engine_close(struct engine *en);

@@ -4,7 +4,6 @@
 #ifndef LOCKSTEP_ENGINE_OWN_TRAFFIC_H
 #define LOCKSTEP_ENGINE_OWN_TRAFFIC_H
 
-#include <stdbool.h>
 #include <sys/types.h>
 
 #include "haproxy/stat.h"

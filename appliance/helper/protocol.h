@@ -17,9 +17,9 @@
  * {"verb": "reload", "backends": [{"from", "to"}], "servers": [{"from", "to"}], "states": bool}
  *     -> {"ok": true, "loaded": bool, "output", "worker": pid, "no_states"}; writes and removes
  *     the reload window. no_states: why the new worker got no state of a server, although it
- *     should have ("": it got them). The lists (absent: empty) say what has another name in the
- * configuration that runs: its state is handed over under the new one. "states" (absent: true)
- * false: no state is handed over
+ *     should have ("": it got them). The lists (absent: empty) say what has another name in
+ *     the configuration that runs: its state is handed over under the new one. "states"
+ *     (absent: true) false: no state is handed over
  * {"verb": "restart"} -> the same
  * {"verb": "status"} -> {"ok": true, "state": "running"|"stopped"|"failed", "master": pid,
  *     "worker": pid, "reloads", "failed_reloads", "old_workers": [{"pid", "age_s"}],

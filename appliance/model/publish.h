@@ -30,8 +30,8 @@ struct publish_input {
  *   "tcp://:5432" (or "urls": [...], same scheme, port and path),
  *  "to": ["10.0.0.5:8080", "[2001:db8::1]:80", "web1=10.0.0.5:80", "http://10.0.0.5:80"],
  *  "check": "tcp" | "http:/healthz" | "http:8081/healthz" (port 8081) (optional, default
- *   that of the service's pool, of a new one tcp), "name": service name (optional, default made
- * from the first host or the port)}
+ *   that of the service's pool, of a new one tcp), "name": service name (optional, default
+ *   made from the first host or the port)}
  *
  * Publishing again under the same name (or, without a name, the same first URL) replaces
  * what the service owns: targets are a set, so servers that are no target any more go; a

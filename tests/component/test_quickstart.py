@@ -98,7 +98,8 @@ class QuickStart(unittest.TestCase):
         self.assertIn("Hello from sample", run(*shlex.split(client)).stdout)
         for program in ("lockstepd", "haproxy"):
             self.assertGreaterEqual(len([p for p in family if node.program_of(p) == program]), 3)
-        process.send_signal(signal.SIGINT)
+        self.the_documents_tell_of_it_as_it_is(out)
+        process.send_signal(signal.SIGTERM)
         self.assert_gone(process, family)
         self.assertEqual(glob.glob("/run/netns/lockstep-quickstart-%d-*" % process.pid), [])
         self.assertEqual(socket.if_nameindex(), links)
@@ -112,9 +113,8 @@ class QuickStart(unittest.TestCase):
                 self.assertIn(word, self.assert_gone(process, family))
                 self.assertEqual(process.returncode, 1)
 
-    def test_the_documents_tell_of_it_as_it_is(self):
+    def the_documents_tell_of_it_as_it_is(self, out):
         """Commands of the README work as they stand; each file has its line."""
-        process, out, family = self.start()
         with open(os.path.join(node.SOURCE, "README.md"), encoding="ascii") as file:
             commands = [line for line in re.findall(r"(?m)^    (.*)", file.read())
                         if not line.startswith("sudo packaging/")]
@@ -127,8 +127,6 @@ class QuickStart(unittest.TestCase):
         status, shown, asked = on_terminal(["/bin/bash", "-c", "\n".join(script)])
         self.assertEqual((status, asked), (0, False), shown[-2000:])
         self.assertEqual(self.undocumented(), set())
-        process.send_signal(signal.SIGTERM)
-        self.assert_gone(process, family)
 
     def undocumented(self):
         """Names below the two directories that the architecture does not have."""
@@ -154,7 +152,7 @@ class QuickStart(unittest.TestCase):
 
     def refused(self, status, *arguments):
         done = subprocess.run(COMMAND + list(arguments), capture_output=True, text=True,
-                              check=False)
+                              check=False, timeout=60)
         self.assertEqual(done.returncode, status, done.stderr)
         return done.stderr
 
@@ -179,7 +177,7 @@ class QuickStart(unittest.TestCase):
 
     def test_names_the_port_that_is_taken(self):
         with socket.create_server(("127.0.0.1", 8443)):
-            self.assertIn("port 8443 is in use", self.refused(1))
+            self.assertIn("port 8443 is in use", self.refused(1, "--nodes", "1"))
 
 
 if __name__ == "__main__":

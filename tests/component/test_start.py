@@ -6,11 +6,22 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import sys
 import unittest
 
 import node
 from backend import Backend
 from visit import serves
+
+# Without a log beside it the database is locked for readers too.
+HOLD = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("PRAGMA journal_mode=DELETE")
+database.execute("BEGIN EXCLUSIVE")
+print("held", flush=True)
+sys.stdin.read()
+"""
 
 
 class Start(unittest.TestCase):
@@ -129,6 +140,19 @@ class Start(unittest.TestCase):
             file.seek(4096)
             file.write(b"\xa5" * 20000)
         self.starts_without_daemon("damaged")
+
+    def test_a_database_that_another_program_holds_is_waited_for(self):
+        self.node.stop()
+        # A process of its own: this one loses its locks with each file that it reads and closes.
+        with subprocess.Popen(
+                [sys.executable, "-c", HOLD, os.path.join(self.data, "lockstep.db")],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+            self.addCleanup(holder.kill)
+            self.assertEqual(holder.stdout.readline(), "held\n")
+            self.starts_without_daemon("in use by another program")
+            holder.stdin.close()
+        self.node.wait_ready()
+        self.assertTrue(self.node.api.get("/api/v1/verify")["ok"])
 
     def test_a_database_of_a_newer_release_is_left_alone(self):
         self.node.stop()

@@ -41,6 +41,8 @@ class Upgrade(unittest.TestCase):
         self.assertEqual(drafted, {DRAFTED})
         self.assertTrue(admin.get("/api/v1/verify")["ok"])
         self.assertEqual(self.version(made, "lockstep.db.before-0002"), 1)
+        self.assertEqual(self.version(made, "lockstep.db.before-0003"), 2)
+        self.assertEqual(self.version(made, "lockstep.db.before-0004"), 3)
         return admin
 
     def test_schema_1_opens_with_its_content_and_goes_on(self):

@@ -21,8 +21,8 @@
 
 #define ROUNDS          12
 #define LIVE_ROUNDS     200
-#define OBJECTS         150
-#define HOSTILE_WORLDS  3
+#define OBJECTS         90
+#define HOSTILE_WORLDS  2
 #define FIELDS          64 /* at most, of a kind or record */
 #define TEXTS_MAX_BYTES ((size_t)8 << 20)
 #define OUT_MAX_BYTES   ((size_t)1 << 20)

@@ -188,6 +188,34 @@ commit_direct(struct store_lab *l, size_t count)
     snapshot_unref(now);
 }
 
+/* Back to the schema before nodes were kept in step. */
+static const char without_members_sql[] =
+    "DROP TABLE discarded; DROP TABLE member; ALTER TABLE meta DROP COLUMN node_id;"
+    "DROP TRIGGER commit_log_no_update; ALTER TABLE commit_log DROP COLUMN kept;"
+    "CREATE TRIGGER commit_log_no_update BEFORE UPDATE ON commit_log "
+    "BEGIN SELECT RAISE(ABORT, 'history is append-only'); END;"
+    "PRAGMA user_version = 3;";
+
+static void
+an_old_history_is_marked_as_it_is_kept(void **state)
+{
+    struct store_lab *l = *state;
+    CLEANUP(log_cleanup) struct log *g = log_start(l);
+    int64_t kept;
+
+    log_extend(l, g, LOG_MAX);
+    kept = store_lab_number(l, "SELECT count(*) FROM commit_log WHERE kept");
+    assert_in_range(kept, STORE_KEPT_COMMITS, LOG_MAX - 1);
+    store_lab_close(l);
+    store_lab_script(l, without_members_sql);
+    store_lab_open(l);
+    assert_int_equal(store_lab_number(l, "SELECT count(*) FROM commit_log WHERE kept"), kept);
+    assert_verified(l);
+    for (size_t i = LOG_MAX - (size_t)kept; i < LOG_MAX; i++) {
+        assert_content(l, g, i);
+    }
+}
+
 static void
 commits_of_direct_kinds_do_not_push_the_others_out(void **state)
 {
@@ -421,6 +449,8 @@ main(void)
         cmocka_unit_test_setup_teardown(
             gives_back_the_content_of_every_commit, set_up, tear_down),
         cmocka_unit_test_setup_teardown(forgets_bodies_of_old_commits_only, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            an_old_history_is_marked_as_it_is_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             commits_of_direct_kinds_do_not_push_the_others_out, set_up, tear_down),
         cmocka_unit_test_setup_teardown(

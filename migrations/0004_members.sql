@@ -9,10 +9,18 @@ CREATE TRIGGER commit_log_no_update BEFORE UPDATE OF
     seq, id, rev, schema_version, fp, node, author, summary, at_ms, confirm_until_ms
     ON commit_log
 BEGIN SELECT RAISE(ABORT, 'history is append-only'); END;
-UPDATE commit_log SET kept = 0 WHERE EXISTS (
-    SELECT 1 FROM commit_entry e WHERE e.seq >= commit_log.seq - 64 AND e.seq <= commit_log.seq
-    AND e.objhash IS NOT NULL AND NOT EXISTS (
-        SELECT 1 FROM body b WHERE b.objhash = e.objhash AND b.kind = e.kind));
+-- Until now there was one line, so that the full index before a commit is that of the greatest seq.
+-- Its rows are gone when it was not needed any more; the head's may have none because it is empty.
+UPDATE commit_log SET kept = 0 FROM (
+    SELECT c.seq AS at, (SELECT max(f.seq) FROM commit_log f WHERE f.has_full AND f.seq <= c.seq)
+    AS base FROM commit_log c) b
+WHERE b.at = commit_log.seq AND (
+    EXISTS (
+        SELECT 1 FROM commit_entry e WHERE e.seq > b.base AND e.seq <= b.at
+        AND e.objhash IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM body d WHERE d.objhash = e.objhash AND d.kind = e.kind))
+    OR (NOT EXISTS (SELECT 1 FROM commit_full x WHERE x.seq = b.base)
+        AND b.base < (SELECT max(f.seq) FROM commit_log f WHERE f.has_full)));
 
 -- Ends of branches that the head left or never was on: no commit has one as its first parent.
 -- at_ms: since when; the content is kept for a time.
@@ -38,4 +46,4 @@ CREATE TABLE member (
     at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
-PRAGMA user_version = 3;
+PRAGMA user_version = 4;
