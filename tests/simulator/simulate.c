@@ -31,21 +31,23 @@ static uint64_t random_state;
 
 /* ---- chance ---- */
 
-int __wrap_RAND_bytes(unsigned char *p, int bytes);
+ssize_t __wrap_getrandom(void *p, size_t bytes, unsigned flags);
 
 /* Ids and keys follow from the seed, too: no wall clock, no entropy. */
-int
-__wrap_RAND_bytes(unsigned char *p, int bytes)
+ssize_t
+__wrap_getrandom(void *p, size_t bytes, unsigned flags)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    unsigned char *to = p;
 
+    (void)flags;
     lock_take(&lock);
-    for (int i = 0; i < bytes; i++) {
+    for (size_t i = 0; i < bytes; i++) {
         random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-        p[i] = (unsigned char)(random_state >> 56);
+        to[i] = (unsigned char)(random_state >> 56);
     }
     lock_give(&lock);
-    return 1;
+    return (ssize_t)bytes;
 }
 
 size_t
