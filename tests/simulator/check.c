@@ -2,8 +2,9 @@
 /* What holds after every step: a node's head only ever goes forward, or to the same content.
  * And once all links work again: two rounds bring all nodes that are not diverged to one head;
  * those that are stay so without an overwrite, and one ends it; no commit that somebody was
- * told of is lost. link.c looks for traces of what was refused, and for local values on the
- * wire. */
+ * told of is lost. A node whose check refuses the head stays behind, and says why, until the
+ * check no longer does. link.c looks for traces of what was refused, and for local values on
+ * the wire; dump.c for those on other nodes. */
 #include <string.h>
 
 #include "base/arena.h"
@@ -13,7 +14,7 @@
 
 #define ROUNDS       2 /* in which all nodes reach one head */
 #define LONG_TIME_MS 60000
-#define RECENT       100 /* commits among which an equal one is looked for */
+#define RECENT       400 /* commits among which an equal one is looked for */
 
 /* ---- how heads stand to each other: from the store alone ---- */
 
@@ -84,6 +85,9 @@ watch_node(size_t i)
     }
     hash_hex(&n->head, former);
     hash_hex(&head.id, now);
+    if (fake_look(&n->lab->fake).ran_rejected > 0) {
+        sim_fail("%s runs what its check has refused", n->name);
+    }
     sim_note("    %s: %.8s -> %.8s", n->name, former, now);
     if (!sim_has(i, &n->head)) {
         sim_fail("%s has lost %.8s", n->name, former);
@@ -149,23 +153,10 @@ round_of_all(void)
 }
 
 static void
-calm(void)
+join_all(void)
 {
     size_t home = 0;
 
-    sim_note("calm");
-    sim.calm = true;
-    memset(sim.cut, 0, sizeof sim.cut);
-    for (size_t i = 0; i < sim.count; i++) {
-        sim.nodes[i].point = POINT_NONE;
-        sim.nodes[i].clock_off_ms = 0;
-    }
-    for (size_t i = 0; i < sim.count; i++) {
-        calm_node(i);
-    }
-    sim_watch();
-    sim.mono_ms += LONG_TIME_MS;
-    sim.wall_ms += LONG_TIME_MS;
     while (home + 1 < sim.count && sim.nodes[home].away) {
         home++;
     }
@@ -176,6 +167,32 @@ calm(void)
     }
     sim.nodes[home].away = false;
     sim_watch();
+}
+
+static void
+pass_long_time(void)
+{
+    sim.mono_ms += LONG_TIME_MS;
+    sim.wall_ms += LONG_TIME_MS;
+}
+
+static void
+calm(void)
+{
+    sim_note("calm");
+    sim.calm = true;
+    memset(sim.cut, 0, sizeof sim.cut);
+    sim.lost = 0;
+    for (size_t i = 0; i < sim.count; i++) {
+        sim.nodes[i].point = POINT_NONE;
+        sim.nodes[i].clock_off_ms = 0;
+    }
+    for (size_t i = 0; i < sim.count; i++) {
+        calm_node(i);
+    }
+    sim_watch();
+    pass_long_time();
+    join_all();
 }
 
 /* ---- one head, or diverged ---- */
@@ -208,6 +225,106 @@ count_diverged(void)
         }
     }
     return count;
+}
+
+/* ---- content that a node refuses ---- */
+
+void
+sim_refuse(bool refuse)
+{
+    for (size_t i = 0; i < sim.count; i++) {
+        struct fake_node *f = &sim.nodes[i].lab->fake;
+
+        lock_take(&f->lock);
+        f->forbidden[0] = '\0';
+        if (refuse) {
+            (void)snprintf(
+                f->forbidden, sizeof f->forbidden, "maxconn %zu\n", sim.refused_conn + i);
+        }
+        lock_give(&f->lock);
+    }
+}
+
+bool
+sim_is_refused(size_t i, size_t by)
+{
+    CLEANUP(view_cleanup) struct view *v = engine_view(sim.nodes[i].lab->en);
+    const struct object *o = snapshot_singleton(v->now.shared, K_HAPROXY);
+
+    return object_int(o, F_HAPROXY_MAXCONN) == (int64_t)(sim.refused_conn + by);
+}
+
+/* It would take over the head of k, if it could. */
+static bool
+is_held_up(size_t i, size_t k)
+{
+    struct commit own = sim_head(i), head = sim_head(k);
+
+    return !hash_equal(&own.id, &head.id) && sim_is_refused(k, i) &&
+           (hash_equal(&own.fp, &head.fp) || sim_leads(k, &own.id, &head.id));
+}
+
+static bool
+names_refusal(size_t i)
+{
+    json_t *j = cluster_json(sim.nodes[i].cluster);
+    const json_t *each;
+    bool named = false;
+    size_t k;
+
+    json_array_foreach(json_object_get(j, "conditions"), k, each)
+    {
+        const char *name = json_string_value(json_object_get(each, "name"));
+
+        named = named || (name != NULL && strcmp(name, "refusing") == 0);
+    }
+    json_decref(j);
+    return named;
+}
+
+/* Only who refuses it stays behind, and says so. */
+static void
+check_held_up(size_t i, size_t k)
+{
+    if (sim.nodes[i].away || sim.nodes[k].away) {
+        return;
+    }
+    if (!is_held_up(i, k) && !is_held_up(k, i)) {
+        (void)are_diverged(i, k);
+        return;
+    }
+    sim.rejected++;
+    if (is_held_up(i, k) && !names_refusal(i)) {
+        sim_fail(
+            "%s does not say that it refuses what %s has", sim.nodes[i].name,
+            sim.nodes[k].name);
+    }
+}
+
+static void
+settle_refused(void)
+{
+    bool refused = false;
+
+    for (size_t i = 0; i < sim.count; i++) {
+        for (size_t k = 0; k < sim.count; k++) {
+            refused = refused || sim_is_refused(i, k);
+        }
+    }
+    if (refused) {
+        for (int r = 0; r < ROUNDS; r++) {
+            round_of_all();
+        }
+        for (size_t i = 0; i < sim.count; i++) {
+            for (size_t k = 0; k < sim.count; k++) {
+                check_held_up(i, k);
+            }
+        }
+        sim_note("nothing is refused any more");
+        pass_long_time();
+    }
+    sim_refuse(false);
+    join_all();
 }
 
 static void
@@ -245,10 +362,10 @@ overwrite_all(void)
     }
 }
 
-static void
-nothing_is_lost(void)
+void
+sim_nothing_is_lost(size_t first)
 {
-    for (size_t k = 0; k < sim.acked_count; k++) {
+    for (size_t k = first; k < sim.acked_count; k++) {
         char hex[SHA256_HEX + 1];
         bool found = false;
 
@@ -278,6 +395,7 @@ void
 sim_settle(void)
 {
     calm();
+    settle_refused();
     for (int r = 0; r < ROUNDS; r++) {
         round_of_all();
     }
@@ -286,5 +404,5 @@ sim_settle(void)
         stays_diverged();
         overwrite_all();
     }
-    nothing_is_lost();
+    sim_nothing_is_lost(sim.acked_before);
 }

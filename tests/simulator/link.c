@@ -11,6 +11,8 @@
 #include "tests/simulator/sim.h"
 
 #define ANSWER_BYTES SYNC_DOC_MAX
+#define PATH_CONFIG  "/peer/v1/config"
+#define PATH_MEMBERS "/peer/v1/members"
 
 struct calls {
     bool stopped;
@@ -172,12 +174,13 @@ check_refusal(const struct request *q, const struct hash *own, const char *code)
 static struct reply
 answer_put(const struct request *q)
 {
-    struct sim_print before = sim_print_of(q->to);
+    CLEANUP(sim_before_end) struct sim_before before;
     bool races = !sim.calm && sim_chance(4);
     struct reply r;
     const char *state, *code;
     bool taken;
 
+    sim_before(q->to, &before);
     sim.race = races ? q->to + 1 : 0;
     r = take(q);
     races = races && sim.race == 0;
@@ -195,12 +198,8 @@ answer_put(const struct request *q)
     if (code != NULL) {
         check_refusal(q, &before.head, code);
     }
-    if (!taken && !races && !sim.nodes[q->to].dead) {
-        struct sim_print after = sim_print_of(q->to);
-
-        if (!sim_print_equal(&before, &after)) {
-            sim_fail("%s refused, and is not as it was", sim.nodes[q->to].name);
-        }
+    if (!taken && !races && !sim.nodes[q->to].dead && !sim_is_as_before(q->to, &before)) {
+        sim_fail("%s refused, and is not as it was", sim.nodes[q->to].name);
     }
     return r;
 }
@@ -216,7 +215,7 @@ route(const struct request *q)
     if (strncmp(path, "/peer/v1/health", 15) == 0) {
         return answer_health(q);
     }
-    if (strcmp(path, "/peer/v1/members") == 0) {
+    if (strcmp(path, PATH_MEMBERS) == 0) {
         return answer_members(q);
     }
     return strcmp(path, "/peer/v1/config/read") == 0 ? answer_read(q) : answer_put(q);
@@ -269,6 +268,8 @@ record(const struct request *q)
     free(m->body);
     free(m->from);
     m->to = q->to;
+    m->method = strcmp(q->call->method, "PUT") == 0 ? "PUT" : "POST";
+    m->path = strcmp(q->call->method, "PUT") == 0 ? PATH_CONFIG : PATH_MEMBERS;
     m->body = xstrdup(q->call->body);
     m->from = xstrdup(q->call->node);
 }
@@ -277,7 +278,7 @@ static bool
 passes(size_t from, size_t to)
 {
     return from < sim.count && to < sim.count && sim_up(from) && sim_up(to) &&
-           !sim.cut[from][to];
+           !sim.cut[from][to] && !sim_chance(sim.lost);
 }
 
 static void
@@ -315,7 +316,8 @@ deliver(const struct calls *all, const struct call *c, struct call_answer *a)
         (void)error_set(&a->error, ERR_UNAVAILABLE, "no connection");
         return;
     }
-    if (strcmp(c->method, "PUT") == 0) {
+    if (strcmp(c->method, "PUT") == 0 ||
+        (strcmp(c->method, "POST") == 0 && strcmp(c->path, PATH_MEMBERS) == 0)) {
         record(&q);
     }
     a->error = (struct error){.code = ERR_OK};
@@ -345,13 +347,28 @@ damage(char *text)
     *at = (char)('0' + sim_below(10));
 }
 
+/* c: only who calls, and what. With the key that is right now. */
+static void
+send_call(size_t to, struct call *c, const char *body)
+{
+    struct calls link = {.stopped = false};
+    struct call_answer a;
+    struct member self;
+
+    members_self(sim.nodes[to].lab->en, &self);
+    c->url = self.url;
+    c->key = self.key;
+    c->body = body;
+    c->body_len = strlen(body);
+    c->answer_max = MEMBERS_BYTES;
+    deliver(&link, c, &a);
+    buf_fini(&a.body);
+}
+
 void
 sim_replay(bool damaged)
 {
     const struct sim_message *m = &sim.recorded[sim_below(SIM_RECORDED)];
-    struct member self;
-    struct calls link = {.stopped = false};
-    struct call_answer a;
     char *body, *from;
 
     if (m->body == NULL || !sim_up(m->to)) {
@@ -360,26 +377,59 @@ sim_replay(bool damaged)
     /* It is recorded once more, maybe in its own place. */
     body = xstrdup(m->body);
     from = xstrdup(m->from);
-    if (damaged) {
+    if (damaged && strcmp(m->path, PATH_CONFIG) == 0) {
         damage(body);
     }
-    members_self(sim.nodes[m->to].lab->en, &self);
-    deliver(
-        &link,
-        &(struct call){
-            .url = self.url,
-            .key = self.key,
-            .node = from,
-            .method = "PUT",
-            .path = "/peer/v1/config",
-            .body = body,
-            .body_len = strlen(body),
-            .answer_max = MEMBERS_BYTES,
-        },
-        &a);
-    buf_fini(&a.body);
+    send_call(m->to, &(struct call){.node = from, .method = m->method, .path = m->path}, body);
     free(body);
     free(from);
+}
+
+/* Its database is as that of this release, but for the version. */
+static void
+make_newer(size_t from, struct commit *c)
+{
+    struct commit head = sim_head(from);
+
+    *c = (struct commit){
+        .rev = head.rev + 1,
+        .schema_version = SCHEMA_VERSION + 1,
+        .fp = head.fp,
+        .parents = {head.id},
+        .parent_count = 1,
+        .at_ms = sim.wall_ms,
+    };
+    (void)snprintf(c->node, sizeof c->node, "%s", sim.nodes[from].name);
+    (void)snprintf(c->author, sizeof c->author, "admin maria");
+    (void)snprintf(c->summary, sizeof c->summary, "of a newer release");
+    c->id = commit_compute_id(c);
+}
+
+void
+sim_push_newer(size_t from, size_t to)
+{
+    CLEANUP(sync_doc_free) struct sync_doc d = {.has_index = false};
+    CLEANUP(buf_fini) struct buf body;
+    struct member self;
+    struct commit newer;
+    struct hash have = sim_head(to).id;
+    struct error e;
+    json_t *j;
+
+    make_newer(from, &newer);
+    if (sync_doc_make(
+            sim.nodes[from].lab->en, &(struct sync_wanted){&have, 1, NULL, 0, &newer}, &d,
+            &e) != ERR_OK) {
+        sim_fail("%s", e.msg);
+    }
+    buf_init(&body, ANSWER_BYTES);
+    j = sync_doc_json(&d);
+    json_canonical(j, &body);
+    json_decref(j);
+    members_self(sim.nodes[from].lab->en, &self);
+    send_call(
+        to, &(struct call){.node = self.id, .method = "PUT", .path = PATH_CONFIG},
+        buf_str(&body));
 }
 
 /* ---- peer/calls.h ---- */

@@ -205,6 +205,7 @@ sim_node_open(size_t i)
 static void
 close_node(struct sim_node *n)
 {
+    sim_readers_close((size_t)(n - sim.nodes));
     cluster_close(TAKE(n->cluster));
     engine_lab_close(n->lab);
     n->point = POINT_NONE;
@@ -275,54 +276,4 @@ sim_join(size_t i, size_t to)
         n->head = sim_head(i).id;
     }
     sim_note("    join: %s", code == ERR_OK ? "ok" : e.msg);
-}
-
-/* ---- what it holds ---- */
-
-static err_t
-count_on_engine(struct engine *en, void *ctx, struct error *e)
-{
-    struct sim_print *p = ctx;
-    CLEANUP(query_cleanup) struct query q = {0};
-    bool row = false;
-    err_t code = query_open(
-        en->store->db,
-        "SELECT (SELECT count(*) FROM commit_log), (SELECT count(*) FROM body), "
-        "(SELECT count(*) FROM draft), (SELECT sum(at_ms) FROM draft)",
-        &q, e);
-
-    if (code == ERR_OK) {
-        code = query_row(&q, &row, e);
-    }
-    if (code == ERR_OK && row) {
-        p->commits = col_i64(&q, 0);
-        p->bodies = col_i64(&q, 1);
-        p->drafted = col_i64(&q, 2);
-        p->drafted_ms = col_i64(&q, 3);
-    }
-    return code;
-}
-
-struct sim_print
-sim_print_of(size_t i)
-{
-    struct engine_lab *l = sim.nodes[i].lab;
-    CLEANUP(view_cleanup) struct view *v = engine_view(l->en);
-    struct sim_print p = {.head = v->head.id, .local_rev = v->local_rev};
-    struct fake_facts facts = fake_look(&l->fake);
-    struct error e;
-
-    memcpy(p.running, facts.running, sizeof p.running);
-    if (engine_run(l->en, count_on_engine, &p, &e) != ERR_OK) {
-        sim_fail("%s: %s", sim.nodes[i].name, e.msg);
-    }
-    return p;
-}
-
-bool
-sim_print_equal(const struct sim_print *a, const struct sim_print *b)
-{
-    return hash_equal(&a->head, &b->head) && a->local_rev == b->local_rev &&
-           a->commits == b->commits && a->bodies == b->bodies && a->drafted == b->drafted &&
-           a->drafted_ms == b->drafted_ms && strcmp(a->running, b->running) == 0;
 }

@@ -6,6 +6,7 @@
 #ifndef LOCKSTEP_SIMULATOR_SIM_H
 #define LOCKSTEP_SIMULATOR_SIM_H
 
+#include "store/db.h"
 #include "sync/inner.h"
 #include "tests/support/engine_lab.h"
 #include "tests/support/gen.h"
@@ -13,7 +14,7 @@
 #define SIM_NODES      5
 #define SIM_MARKER     "only-here-"
 #define SIM_SERVERS    4
-#define SIM_ACKED      256
+#define SIM_ACKED      8192
 #define SIM_RECORDED   8
 #define SIM_ROUND_MS   2000
 #define SIM_TRACE_MAX  ((size_t)1 << 20)
@@ -34,11 +35,13 @@ struct sim_node {
     bool away;         /* left the cluster */
     bool held;         /* is not to heal */
     struct hash head;  /* as seen last */
+    struct db *steady, *newest; /* other readers of its database, or NULL: dump.c */
 };
 
 struct sim_message {
     size_t to;
     char *body, *from; /* id of the sender */
+    const char *method, *path;
 };
 
 /* What happens beside the call that is about to be delivered. */
@@ -47,6 +50,7 @@ enum sim_hook { HOOK_NONE, HOOK_EDIT, HOOK_OVERWRITE, HOOK_CUT, HOOK_APPLY };
 struct sim {
     struct sim_node nodes[SIM_NODES];
     size_t count;
+    unsigned lost;                  /* percent of calls, and of answers */
     bool cut[SIM_NODES][SIM_NODES]; /* from, to */
     _Atomic int64_t mono_ms, wall_ms;
     struct gen *random;
@@ -61,10 +65,11 @@ struct sim {
     struct sim_message recorded[SIM_RECORDED];
     size_t recorded_next;
 
-    struct hash acked[SIM_ACKED]; /* commits whose apply was answered well */
-    size_t acked_count;
+    struct hash acked[SIM_ACKED]; /* commits whose apply was answered well, of one cluster */
+    size_t acked_count, acked_before;
+    size_t refused_conn; /* node i refuses content with that number of connections, + i */
     size_t asked, refused, moved, outranked, taken, equal, applied, overwritten, diverged, died,
-        full;
+        full, rejected, forgotten, undone;
 };
 
 extern struct sim sim;
@@ -87,21 +92,31 @@ bool sim_up(size_t i);
 struct commit sim_head(size_t i);
 void sim_join(size_t i, size_t to);
 
-/* What a refusal must leave as it was. */
-struct sim_print {
+/* ---- dump.c ---- */
+
+/* What a refusal must leave as it was: head, every row of the database, what HAProxy runs. */
+struct sim_before {
     struct hash head;
-    int64_t local_rev, commits, bodies, drafted, drafted_ms;
     char running[17];
+    int64_t version; /* of the database, another one after each transaction */
+    struct tx tx;    /* sees the database as it was */
 };
-struct sim_print sim_print_of(size_t i);
-bool sim_print_equal(const struct sim_print *a, const struct sim_print *b);
+
+void sim_before(size_t i, struct sim_before *ret);
+bool sim_is_as_before(size_t i, const struct sim_before *b);
+void sim_before_end(struct sim_before *b); /* also for CLEANUP() */
+void sim_readers_close(size_t i);
+/* No local value of another node is in its database, its files or its answers. */
+void sim_look_for_strangers(size_t i);
 
 /* ---- link.c ---- */
 
 size_t sim_node_of_id(const char *id); /* SIM_NODES: none */
 void sim_record_clear(void);
-/* Delivers a recorded push once more; damaged: with one character of it changed. */
+/* Delivers a recorded call once more; damaged: a push with one character of it changed. */
 void sim_replay(bool damaged);
+/* A push of what a newer release made on top of the head of node from. */
+void sim_push_newer(size_t from, size_t to);
 
 /* ---- step.c ---- */
 
@@ -111,6 +126,8 @@ void sim_edit_direct(size_t i);
 /* True when every node that differed has taken it. */
 bool sim_overwrite(size_t i);
 void sim_hook(void);
+/* A node that is cut off misses more commits than are pushed at a time. */
+void sim_fall_behind(void);
 
 /* ---- check.c ---- */
 
@@ -119,6 +136,12 @@ void sim_watch(void);
 /* All links work, and everything that must hold then does. */
 void sim_settle(void);
 void sim_verify(size_t i);
+/* Commits from the one at this place on that were answered well are somewhere. */
+void sim_nothing_is_lost(size_t first);
+/* Whether node i holds content that node by refuses. */
+bool sim_is_refused(size_t i, size_t by);
+/* Nodes refuse content from now on, or no longer. */
+void sim_refuse(bool refuse);
 /* Whether a, as node i knows it, is an ancestor of b, or b itself. */
 bool sim_leads(size_t i, const struct hash *a, const struct hash *b);
 bool sim_has(size_t i, const struct hash *commit);

@@ -9,8 +9,10 @@
 #include "tests/simulator/sim.h"
 
 #define HOUR_MS  ((int64_t)3600000)
-#define RECENT   20 /* commits among which a restore chooses */
-#define CONTENTS 3  /* of an edit that several nodes make alike */
+#define RECENT   20  /* commits among which a restore chooses */
+#define CONTENTS 3   /* of an edit that several nodes make alike */
+#define MISSED   250 /* commits */
+#define MANY     100 /* percent of what is lost: nothing comes through */
 
 static const struct actor maria = {"admin maria"};
 
@@ -89,6 +91,13 @@ make_ops(char ops[SIM_TEXT_BYTES])
 {
     size_t value = sim_chance(30) ? sim_below(CONTENTS) : 1000 + sim_below(60000);
 
+    if (sim_chance(8)) {
+        (void)snprintf(
+            ops, SIM_TEXT_BYTES,
+            "[{'op': 'merge', 'kind': 'haproxy', 'name': 'haproxy', 'body': {'maxconn': %zu}}]",
+            sim.refused_conn + sim_below(sim.count));
+        return;
+    }
     if (sim_chance(25)) {
         (void)snprintf(
             ops, SIM_TEXT_BYTES,
@@ -153,6 +162,19 @@ step_draft(size_t i)
     }
 }
 
+/* What the newest overwrite discarded comes back; any of the recent ones else. */
+static const struct hash *
+choose_restored(const struct commit *list, size_t count)
+{
+    for (size_t k = 0; k < count && sim_chance(60); k++) {
+        if (list[k].parent_count > 1) {
+            sim.undone++;
+            return &list[k].parents[1 + sim_below(list[k].parent_count - 1)];
+        }
+    }
+    return &list[sim_below(count)].id;
+}
+
 static void
 step_restore(size_t i)
 {
@@ -166,7 +188,7 @@ step_restore(size_t i)
         code = edit_commits(l->en, 0, RECENT, &list, &count, &l->error);
     }
     if (code == ERR_OK && count > 0) {
-        hash_hex(&list[sim_below(count)].id, hex);
+        hash_hex(choose_restored(list, count), hex);
         sim_note("restore %.8s on %s", hex, sim.nodes[i].name);
         code = edit_restore(l->en, hex, false, &maria, &l->problems, &l->error);
     }
@@ -208,12 +230,25 @@ make_line(void)
     }
 }
 
+/* Two groups; each node sees those of its own. */
+static void
+make_groups(void)
+{
+    size_t left = 1 + sim_below(((size_t)1 << sim.count) - 2);
+
+    for (size_t i = 0; i < sim.count; i++) {
+        for (size_t k = 0; k < i; k++) {
+            cut_both(i, k, (left >> i & 1) != (left >> k & 1));
+        }
+    }
+}
+
 static void
 step_links(size_t i)
 {
     size_t to = another(i);
 
-    switch (sim_below(6)) {
+    switch (sim_below(8)) {
     case 0:
         sim.cut[i][to] = true;
         sim_note("cut %s -> %s", sim.nodes[i].name, sim.nodes[to].name);
@@ -236,7 +271,18 @@ step_links(size_t i)
         cut_both(i, to, false);
         sim_note("mend %s - %s", sim.nodes[i].name, sim.nodes[to].name);
         return;
-    default: memset(sim.cut, 0, sizeof sim.cut); sim_note("mend all");
+    case 5:
+        make_groups();
+        sim_note("two groups");
+        return;
+    case 6:
+        sim.lost = (unsigned)sim_below(MANY / 3);
+        sim_note("%u %% is lost", sim.lost);
+        return;
+    default:
+        memset(sim.cut, 0, sizeof sim.cut);
+        sim.lost = 0;
+        sim_note("mend all");
     }
 }
 
@@ -337,6 +383,17 @@ step_overwrite(size_t i)
 
 /* ---- members, clocks, faults ---- */
 
+static bool
+any_away(void)
+{
+    for (size_t i = 0; i < sim.count; i++) {
+        if (sim.nodes[i].away) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void
 step_members(size_t i)
 {
@@ -352,9 +409,14 @@ step_members(size_t i)
         if (members_new_key(n->lab->en, &e) != ERR_OK) {
             sim_note("    %s", e.msg);
         }
-    } else if (!n->away) {
+    } else if (!n->away && sim_chance(50)) {
         sim_note("%s leaves", n->name);
         n->away = cluster_leave(n->cluster, maria.name, &e) == ERR_OK || n->away;
+    } else if (!n->away && !sim.nodes[to].away && !any_away()) {
+        sim_note("%s forgets %s", n->name, sim.nodes[to].name);
+        sim.nodes[to].away =
+            cluster_forget(n->cluster, sim.nodes[to].name, maria.name, &e) == ERR_OK;
+        sim.forgotten += sim.nodes[to].away ? 1 : 0;
     }
 }
 
@@ -387,11 +449,17 @@ step_fault(size_t i)
 }
 
 static void
-step_wire(void)
+step_wire(size_t i)
 {
-    bool damaged = sim_chance(70);
+    bool damaged = sim_chance(50);
+    size_t to = another(i);
 
-    sim_note(damaged ? "a damaged push comes" : "a push comes once more");
+    if (sim_chance(20) && sim_up(to)) {
+        sim_note("%s gets a push of a newer release", sim.nodes[to].name);
+        sim_push_newer(i, to);
+        return;
+    }
+    sim_note(damaged ? "a damaged push comes" : "a call comes once more");
     sim_replay(damaged);
 }
 
@@ -414,9 +482,9 @@ struct choice {
 };
 
 static const struct choice choices[] = {
-    {24, step_apply}, {18, step_round},     {18, step_links},  {10, step_overwrite},
-    {5, step_fault},  {5, sim_edit_direct}, {4, step_draft},   {3, step_restore},
-    {4, step_twins},  {3, step_clock},      {2, step_members}, {1, step_local},
+    {22, step_apply}, {18, step_round},     {17, step_links},  {10, step_overwrite},
+    {5, step_fault},  {5, sim_edit_direct}, {4, step_draft},   {4, step_restore},
+    {4, step_twins},  {2, step_clock},      {4, step_members}, {1, step_local},
 };
 
 static void
@@ -431,7 +499,7 @@ take_step(size_t i)
         }
         at -= choices[k].percent;
     }
-    step_wire();
+    step_wire(i);
 }
 
 void
@@ -452,6 +520,21 @@ sim_step(void)
             sim_note("%s died", sim.nodes[k].name);
             sim_bury(k);
         }
+    }
+    sim_watch();
+}
+
+void
+sim_fall_behind(void)
+{
+    size_t i = sim_below(sim.count), to = another(i);
+
+    sim_note("%s falls behind", sim.nodes[i].name);
+    for (size_t k = 0; k < sim.count; k++) {
+        cut_both(i, k, k != i);
+    }
+    for (int n = 0; n < MISSED; n++) {
+        sim_edit_direct(to);
     }
     sim_watch();
 }

@@ -238,6 +238,8 @@ copy_generation(struct fake_node *f, int64_t number)
     digest = strstr(buf_str(&config), prefix);
     ASSERT(digest != NULL && number < FAKE_GENERATIONS);
     memcpy(f->digests[number], digest + sizeof prefix - 1, 16);
+    f->rejected[number] =
+        f->forbidden[0] != '\0' && strstr(buf_str(&config), f->forbidden) != NULL;
     buf_fini(&config);
 }
 
@@ -248,6 +250,7 @@ stage(struct fake_node *f, int64_t number)
 
     f->facts.stages++;
     copy_generation(f, number);
+    refused = f->rejected[number] = f->rejected[number] || refused;
     f->held = true;
     while (f->hold) {
         ASSERT(pthread_cond_broadcast(&f->changed) == 0);
@@ -337,6 +340,7 @@ reload(struct fake_node *f, const json_t *request)
     }
     if (loaded) {
         memcpy(f->facts.running, f->digests[f->facts.current], sizeof f->facts.running);
+        f->facts.ran_rejected += f->rejected[f->facts.current] ? 1 : 0;
         f->down = false;
         f->facts.pid++;
     }
@@ -441,6 +445,7 @@ change(struct fake_node *f, const char *command, struct buf *answer)
         (void)snprintf(
             f->facts.running, sizeof f->facts.running, "%.*s", (int)strcspn(value, "\n"),
             value);
+        f->facts.ran_rejected += f->rejected[f->facts.current] ? 1 : 0;
         buf_putc(answer, '\n');
     } else if (fails(f, FAKE_SOCKET)) {
         buf_puts(answer, "No such server.\n\n");

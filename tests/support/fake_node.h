@@ -12,8 +12,9 @@
 #include "base/mailbox.h"
 
 #define FAKE_PATH_BYTES    128
-#define FAKE_GENERATIONS   128
+#define FAKE_GENERATIONS   1024
 #define FAKE_RENAMES_BYTES 256
+#define FAKE_TEXT_BYTES    64
 
 /* What can fail; the answers say so. */
 enum fake_fault {
@@ -37,6 +38,7 @@ struct fake_facts {
     int stages, bind_tests, installs, reloads, settles;
     int changes; /* by the admin socket, without those of the digest */
     int pid;
+    int ran_rejected;                 /* how often HAProxy loaded what the check had refused */
     char renames[FAKE_RENAMES_BYTES]; /* of the last reload: "backend a=b server c=d ", or "no
                                          states" */
 };
@@ -55,8 +57,10 @@ struct fake_node {
     pthread_cond_t changed;
     int faults[FAKE_FAULTS]; /* how many further times; -1: always */
     bool hold, held;
-    bool down; /* HAProxy answers nowhere */
+    bool down;                       /* HAProxy answers nowhere */
+    char forbidden[FAKE_TEXT_BYTES]; /* the check refuses each haproxy.cfg with it; "": none */
     char digests[FAKE_GENERATIONS][17];
+    bool rejected[FAKE_GENERATIONS];
     struct fake_facts facts;
 };
 
