@@ -355,6 +355,12 @@ take_self(struct member *self, const struct member *offered, struct merging *g)
     self->seq = g->forgotten ? offered->seq : offered->seq + 1;
 }
 
+static bool
+is_gap(const struct member *m)
+{
+    return m->key[0] == '\0' || m->key_refused;
+}
+
 static err_t
 take_one(struct member_list *l, const struct member *m, struct merging *g, struct error *e)
 {
@@ -373,8 +379,9 @@ take_one(struct member_list *l, const struct member *m, struct merging *g, struc
     if (at < l->count && !member_replaces(m, held)) {
         /* A key fills a gap, or comes from the node itself. */
         if (m->key[0] != '\0' && !held->gone && strcmp(held->key, m->key) != 0 &&
-            (held->key[0] == '\0' || own_word)) {
+            (is_gap(held) || own_word)) {
             memcpy(held->key, m->key, sizeof held->key);
+            held->key_refused = false;
             g->changed = true;
         }
         return ERR_OK;
@@ -387,12 +394,12 @@ take_one(struct member_list *l, const struct member *m, struct merging *g, struc
         *held = *m;
         l->count++;
     } else {
-        char key[MEMBER_KEY_BYTES];
+        const struct member former = *held;
 
-        memcpy(key, held->key, sizeof key);
         *held = *m;
-        if (key[0] != '\0' && (!own_word || m->key[0] == '\0')) {
-            memcpy(held->key, key, sizeof key);
+        if (m->key[0] == '\0' || (!is_gap(&former) && !own_word)) {
+            memcpy(held->key, former.key, sizeof held->key);
+            held->key_refused = former.key_refused;
         }
     }
     if (held->gone) {
@@ -508,6 +515,38 @@ err_t
 members_new_key(struct engine *en, struct error *e)
 {
     return engine_run(en, key_on_engine, NULL, e);
+}
+
+struct noting {
+    const char *id, *key;
+    bool refused;
+};
+
+static err_t
+note_on_engine(struct engine *en, void *ctx, struct error *e)
+{
+    const struct noting *n = ctx;
+    struct member_list *l = &en->members->list;
+    size_t at = place_of(l, n->id);
+
+    (void)e;
+    lock_take(&en->members->lock);
+    if (at < l->count && strcmp(l->items[at].key, n->key) == 0) {
+        l->items[at].key_refused = n->refused;
+    }
+    lock_give(&en->members->lock);
+    return ERR_OK;
+}
+
+void
+members_note_key(struct engine *en, const char *id, const char *key, bool refused)
+{
+    struct noting n = {id, key, refused};
+    struct error unused;
+
+    if (engine_run(en, note_on_engine, &n, &unused) != ERR_OK) {
+        log_info("%s", unused.msg); /* it is seen again in the next round */
+    }
 }
 
 struct auditing {

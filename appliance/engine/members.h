@@ -2,7 +2,8 @@
 /* The nodes of the cluster, this one among them. A record is written by its own node only: of
  * two the one with the higher seq is true, a tombstone ends it. Beside each stands the peer key
  * by which that node is called; what comes from others fills gaps only, so that nobody but a
- * node itself replaces its key. Any thread. */
+ * node itself replaces its key. A key that the node refuses is a gap, too: else two nodes that
+ * both changed theirs while apart would never hear of it. Any thread. */
 #ifndef LOCKSTEP_ENGINE_MEMBERS_H
 #define LOCKSTEP_ENGINE_MEMBERS_H
 
@@ -50,6 +51,8 @@ MUST_USE err_t members_merge(
 MUST_USE err_t members_remove(struct engine *en, const char *id, struct error *e);
 /* Another peer key for this node; calls with the former one are answered for ten minutes. */
 MUST_USE err_t members_new_key(struct engine *en, struct error *e);
+/* Whether the node was seen to refuse calls with this key. */
+void members_note_key(struct engine *en, const char *id, const char *key, bool refused);
 /* What was done with the cluster, for the audit. */
 void members_audit(struct engine *en, const char *who, const char *action, const char *text);
 /* Whether it is this node's key, or was a moment ago. Constant time. */

@@ -24,6 +24,7 @@ struct member {
     char release[32];
     int schema_version;
     char key[MEMBER_KEY_BYTES]; /* by which its peers call it; "": not known. Not in the JSON */
+    bool key_refused; /* by itself, when it was called with it last. Neither in the JSON */
 };
 
 /* The record without the key: {gone, id, name, pin, release, schema_version, seq, url}. New

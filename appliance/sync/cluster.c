@@ -174,8 +174,8 @@ cluster_may_ask(const struct member *m)
     return m->url[0] != '\0' && m->key[0] != '\0';
 }
 
-static bool
-is_asked(const struct member_list *list, size_t i)
+bool
+cluster_is_asked(const struct member_list *list, size_t i)
 {
     const struct member *m = &list->items[i];
 
@@ -218,7 +218,7 @@ ask_all(struct cluster *c, const struct member_list *list, const struct commit *
     hash_hex(&head->id, hex);
     (void)snprintf(path, sizeof path, "/peer/v1/health?head=%s", hex);
     for (size_t i = 0; i < list->count; i++) {
-        if (is_asked(list, i)) {
+        if (cluster_is_asked(list, i)) {
             lock_take(&c->lock);
             c->waiting++;
             lock_give(&c->lock);
@@ -265,59 +265,6 @@ relate(struct cluster *c, const struct commit *head)
         lock_give(&c->lock);
     }
     free(copy);
-}
-
-/* ---- members ---- */
-
-static err_t
-exchange(struct cluster *c, const struct member *m, struct error *e)
-{
-    CLEANUP(buf_wipe_fini) struct buf body;
-    struct member self;
-    struct call call;
-    json_t *own = json_pack("{s:o}", "members", cluster_members_json(c->en));
-    json_t *j = NULL;
-    bool changed = false;
-    err_t code;
-
-    members_self(c->en, &self);
-    buf_init(&body, MEMBERS_BYTES);
-    json_canonical(own, &body);
-    json_decref(own);
-    call = cluster_call_of(c, m, &self);
-    call.method = "POST";
-    call.path = "/peer/v1/members";
-    call.body = buf_str(&body);
-    call.body_len = body.len;
-    call.answer_max = MEMBERS_BYTES;
-    code = cluster_ask(c, &call, &j, NULL, e);
-    if (code == ERR_OK) {
-        code = cluster_members_take(
-            c->en, json_object_get(j, "members"), m->id, false, &changed, e);
-    }
-    json_decref(j);
-    crypt_wipe(&self, sizeof self);
-    return code;
-}
-
-static void
-exchange_all(struct cluster *c, const struct member_list *list)
-{
-    /* None are left when the first says that the others have forgotten this node. */
-    for (size_t i = 0; i < list->count && members_peers(c->en) > 0; i++) {
-        struct hash own = members_digest(c->en);
-        const struct peer *p;
-        struct error error;
-        bool differs;
-
-        lock_take(&c->lock);
-        p = cluster_peer(c, list->items[i].id);
-        differs = p != NULL && p->answered && !hash_equal(&p->members, &own);
-        lock_give(&c->lock);
-        if (differs && is_asked(list, i) && exchange(c, &list->items[i], &error) != ERR_OK) {
-            log_info("members were not exchanged with %s: %s", list->items[i].name, error.msg);
-        }
-    }
 }
 
 /* ---- healing ---- */
@@ -472,7 +419,7 @@ cluster_round(struct cluster *c)
         relate(c, &v->head);
         cluster_look_at_self(c);
         forget_refusal(c);
-        exchange_all(c, &list);
+        cluster_exchange(c, &list);
         again = heal(c, &list);
     } while (again);
 }

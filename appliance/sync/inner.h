@@ -96,6 +96,10 @@ struct peer *cluster_peer(struct cluster *c, const char *id);
 
 /* Whether address and key of the node are known. */
 bool cluster_may_ask(const struct member *m);
+/* Whether it is called in each round. */
+bool cluster_is_asked(const struct member_list *list, size_t i);
+/* With each that answered and knows other members, or other keys of them, than this node. */
+void cluster_exchange(struct cluster *c, const struct member_list *list);
 
 /* ---- conditions ---- */
 

@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "engine/inner.h"
 #include "store/lineage.h"
-#include "tests/simulator/sim.h"
+#include "tests/simulator/trace.h"
 
 #define ROUNDS       2 /* in which all nodes reach one head */
 #define LONG_TIME_MS 60000
@@ -101,6 +101,7 @@ watch_node(size_t i)
         }
     }
     n->head = head.id;
+    trace_head(i);
 }
 
 void
@@ -145,11 +146,27 @@ round_of_all(void)
     size_t first = sim_below(sim.count);
 
     for (size_t i = 0; i < sim.count; i++) {
-        cluster_round(sim.nodes[(first + i) % sim.count].cluster);
+        sim_round((first + i) % sim.count);
     }
     sim.mono_ms += SIM_ROUND_MS;
     sim.wall_ms += SIM_ROUND_MS;
     sim_watch();
+}
+
+static bool
+is_locked_out(size_t i, size_t of)
+{
+    struct cluster *c = sim.nodes[i].cluster;
+    struct member m;
+    const struct peer *p;
+    bool is;
+
+    members_self(sim.nodes[of].lab->en, &m);
+    lock_take(&c->lock);
+    p = cluster_peer(c, m.id);
+    is = p != NULL && !p->answered && p->silence == KEY_REJECTED;
+    lock_give(&c->lock);
+    return is;
 }
 
 static void
@@ -167,6 +184,23 @@ join_all(void)
     }
     sim.nodes[home].away = false;
     sim_watch();
+}
+
+/* Both changed their keys while nobody could tell the other: a person joins them again. */
+static void
+join_locked_out(void)
+{
+    for (size_t i = 0; i < sim.count; i++) {
+        for (size_t k = 0; k < i; k++) {
+            if (is_locked_out(i, k) && is_locked_out(k, i)) {
+                sim_note(
+                    "%s and %s have each other's former key", sim.nodes[i].name,
+                    sim.nodes[k].name);
+                sim.locked_out++;
+                sim_join(i, k);
+            }
+        }
+    }
 }
 
 static void
@@ -193,6 +227,13 @@ calm(void)
     sim_watch();
     pass_long_time();
     join_all();
+    if (sim.rekeyed) {
+        for (int r = 0; r < ROUNDS; r++) {
+            round_of_all();
+        }
+        join_locked_out();
+        sim.rekeyed = false;
+    }
 }
 
 /* ---- one head, or diverged ---- */
@@ -265,6 +306,17 @@ is_held_up(size_t i, size_t k)
 }
 
 static bool
+is_held_up_by_any(size_t i)
+{
+    for (size_t k = 0; k < sim.count; k++) {
+        if (is_held_up(i, k)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool
 names_refusal(size_t i)
 {
     json_t *j = cluster_json(sim.nodes[i].cluster);
@@ -289,7 +341,7 @@ check_held_up(size_t i, size_t k)
     if (sim.nodes[i].away || sim.nodes[k].away) {
         return;
     }
-    if (!is_held_up(i, k) && !is_held_up(k, i)) {
+    if (!is_held_up_by_any(i) && !is_held_up_by_any(k)) {
         (void)are_diverged(i, k);
         return;
     }

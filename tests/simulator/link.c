@@ -8,10 +8,11 @@
 #include "base/json.h"
 #include "engine/problems_json.h"
 #include "peer/calls.h"
-#include "tests/simulator/sim.h"
+#include "tests/simulator/trace.h"
 
 #define ANSWER_BYTES SYNC_DOC_MAX
 #define PATH_CONFIG  "/peer/v1/config"
+#define PATH_READ    PATH_CONFIG "/read"
 #define PATH_MEMBERS "/peer/v1/members"
 
 struct calls {
@@ -59,6 +60,7 @@ answer_health(const struct request *q)
     struct error e;
     bool has = hex != NULL && hash_from_hex(hex + 1, &head);
 
+    trace_commits(q->to);
     if (cluster_health(n->cluster, has ? &head : NULL, &r.json, &e) != ERR_OK) {
         return error_reply(&e);
     }
@@ -218,7 +220,7 @@ route(const struct request *q)
     if (strcmp(path, PATH_MEMBERS) == 0) {
         return answer_members(q);
     }
-    return strcmp(path, "/peer/v1/config/read") == 0 ? answer_read(q) : answer_put(q);
+    return strcmp(path, PATH_READ) == 0 ? answer_read(q) : answer_put(q);
 }
 
 /* ---- the way ---- */
@@ -311,6 +313,9 @@ deliver(const struct calls *all, const struct call *c, struct call_answer *a)
     buf_init(&a->body, ANSWER_BYTES);
     sim.asked++;
     look_for_markers(c->body, c->body_len);
+    if (strcmp(c->path, PATH_READ) == 0) {
+        trace_read(q.from);
+    }
     sim_hook();
     if (all->stopped || !passes(q.from, q.to)) {
         (void)error_set(&a->error, ERR_UNAVAILABLE, "no connection");

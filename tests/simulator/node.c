@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "engine/inner.h"
 #include "store/inner.h"
-#include "tests/simulator/sim.h"
+#include "tests/simulator/trace.h"
 
 #define FILE_BYTES ((size_t)64 << 20)
 #define PATH_BYTES 256
@@ -274,6 +274,7 @@ sim_join(size_t i, size_t to)
     if (code == ERR_OK && !n->dead) {
         n->away = false;
         n->head = sim_head(i).id;
+        trace_head(i);
     }
     sim_note("    join: %s", code == ERR_OK ? "ok" : e.msg);
 }

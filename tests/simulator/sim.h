@@ -55,7 +55,7 @@ struct sim {
     _Atomic int64_t mono_ms, wall_ms;
     struct gen *random;
     uint64_t seed;
-    bool verbose, calm;
+    bool verbose, calm, rekeyed;
     struct buf trace;
 
     enum sim_hook hook;
@@ -69,7 +69,7 @@ struct sim {
     size_t acked_count, acked_before;
     size_t refused_conn; /* node i refuses content with that number of connections, + i */
     size_t asked, refused, moved, outranked, taken, equal, applied, overwritten, diverged, died,
-        full, rejected, forgotten, undone;
+        full, rejected, forgotten, undone, locked_out;
 };
 
 extern struct sim sim;

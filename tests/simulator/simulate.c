@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate [--seeds N] [--first N] [--seed N] [--steps N]: schedules of faults on a cluster in
- * this process. SEEDS_TOGETHER of them run one after another on the same nodes, each from where
- * the one before has settled; --seed N begins with the first of those, and shows what happens
- * in N. */
+/* simulate [--seeds N] [--first N] [--seed N] [--steps N] [--trace FILE] [--mutate NAME]:
+ * schedules of faults on a cluster in this process; trace.h; a decision of relation_table
+ * --list spoilt. SEEDS_TOGETHER of them run one after another on the same nodes, each from
+ * where the one before has settled; --seed N begins with the first of those, and shows what
+ * happens in N. */
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +13,8 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "haproxy/span.h"
-#include "tests/simulator/sim.h"
+#include "tests/simulator/trace.h"
+#include "tests/support/mutation.h"
 
 #define SEEDS_TOGETHER   40
 #define BEHIND_EVERY     5 /* clusters: in its first schedule a node misses very much */
@@ -94,7 +96,7 @@ sim_fail(const char *fmt, ...)
         "%sFAILED: seed %llu, %zu nodes: %s\nagain: simulate --seed %llu\n",
         buf_str(&sim.trace), (unsigned long long)sim.seed, sim.count, text,
         (unsigned long long)sim.seed);
-    (void)fflush(stdout);
+    (void)fflush(NULL);
     _Exit(1);
 }
 
@@ -128,6 +130,10 @@ begin(uint64_t batch)
     for (size_t n = 3 + batch % 3; sim.count < n;) {
         sim_node_start(sim.count++);
     }
+    trace_cluster();
+    for (size_t i = 0; i < sim.count; i++) {
+        trace_head(i);
+    }
     fill();
     for (size_t i = 1; i < sim.count; i++) {
         sim_join(i, 0);
@@ -160,6 +166,7 @@ run_seed(uint64_t seed, int steps)
     sim.calm = false;
     sim_refuse(true);
     buf_reset(&sim.trace);
+    trace_seed(seed);
     if (seed % (SEEDS_TOGETHER * BEHIND_EVERY) == 1) {
         sim_fall_behind();
     }
@@ -175,6 +182,7 @@ run_seed(uint64_t seed, int steps)
 struct options {
     uint64_t first, seeds, seed;
     int steps;
+    const char *trace;
 };
 
 static void
@@ -199,11 +207,12 @@ run(const struct options *o)
     (void)printf(
         "seeds %llu to %llu held, in %lld ms: %zu calls, %zu applied, %zu taken (%zu of the same "
         "content), %zu refused (%zu moved, %zu outranked), %zu overwrites, %zu ended diverged, "
-        "%zu deaths, %zu full disks, %zu held up by their check, %zu forgotten, %zu undone\n",
+        "%zu deaths, %zu full disks, %zu held up by their check, %zu forgotten, %zu undone, %zu "
+        "joined again\n",
         (unsigned long long)first, (unsigned long long)last,
         (long long)(clock_mono_ms(&clock_system) - from_ms), sim.asked, sim.applied, sim.taken,
         sim.equal, sim.refused, sim.moved, sim.outranked, sim.overwritten, sim.diverged,
-        sim.died, sim.full, sim.rejected, sim.forgotten, sim.undone);
+        sim.died, sim.full, sim.rejected, sim.forgotten, sim.undone, sim.locked_out);
     if (o->seed == 0 && o->seeds >= SEEDS_THAT_PROVE &&
         (sim.moved == 0 || sim.outranked == 0 || sim.equal == 0 || sim.full == 0 ||
          sim.rejected == 0 || sim.forgotten == 0 || sim.undone == 0)) {
@@ -218,6 +227,16 @@ read_options(int argc, char **argv, struct options *o)
     for (int i = 1; i + 1 < argc; i += 2) {
         int64_t n = 0;
 
+        if (strcmp(argv[i], "--trace") == 0) {
+            o->trace = argv[i + 1];
+            continue;
+        }
+        if (strcmp(argv[i], "--mutate") == 0) {
+            if (!mutation_select(argv[i + 1])) {
+                return false;
+            }
+            continue;
+        }
         if (!span_number(span_of(argv[i + 1]), SEED_MAX, &n) || n == 0) {
             return false;
         }
@@ -244,7 +263,8 @@ main(int argc, char **argv)
 
     if (!read_options(argc, argv, &o)) {
         (void)fprintf(
-            stderr, "usage: simulate [--seeds N] [--first N] [--seed N] [--steps N]\n");
+            stderr, "usage: simulate [--seeds N] [--first N] [--seed N] [--steps N] [--trace "
+                    "FILE] [--mutate NAME]\n");
         return 2;
     }
     log_open("simulate", LOG_LEVEL_ERROR);
@@ -253,7 +273,12 @@ main(int argc, char **argv)
     (void)sigaddset(&full, SIGXFSZ);
     ASSERT(pthread_sigmask(SIG_BLOCK, &full, NULL) == 0);
     buf_init(&sim.trace, SIM_TRACE_MAX);
+    if (o.trace != NULL && !trace_open(o.trace)) {
+        (void)fprintf(stderr, "simulate: %s cannot be written\n", o.trace);
+        return 2;
+    }
     run(&o);
+    trace_close();
     buf_fini(&sim.trace);
     return 0;
 }

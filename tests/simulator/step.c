@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
-#include "tests/simulator/sim.h"
+#include "tests/simulator/trace.h"
 
 #define HOUR_MS  ((int64_t)3600000)
 #define RECENT   20  /* commits among which a restore chooses */
@@ -45,6 +45,7 @@ note_commit(size_t i, const char *hex)
         sim.acked_count < SIM_ACKED) {
         sim.acked[sim.acked_count++] = id;
         sim.nodes[i].head = id;
+        trace_head(i);
     }
 }
 
@@ -371,12 +372,37 @@ step_overwrite(size_t i)
     enum sim_hook hook = hooks[sim_below(ARRAY_LEN(hooks))];
     size_t to = another(i);
 
-    cluster_round(sim.nodes[i].cluster);
+    sim_round(i);
     if (hook == HOOK_OVERWRITE && sim_up(to)) {
-        cluster_round(sim.nodes[to].cluster);
+        sim_round(to);
     }
     sim_note("overwrite from %s", sim.nodes[i].name);
     arm_hook(to, hook);
+    (void)sim_overwrite(i);
+    sim.hook = HOOK_NONE;
+}
+
+/* Two that diverged are overwritten by each other at once. */
+static void
+step_duel(size_t i)
+{
+    size_t to = another(i);
+
+    if (!sim_up(to)) {
+        return;
+    }
+    cut_both(i, to, true);
+    step_apply(i);
+    step_apply(to);
+    cut_both(i, to, false);
+    if (!sim_up(i) || !sim_up(to)) {
+        return;
+    }
+    sim_round(i);
+    sim_round(to);
+    sim_note("overwrite from %s and %s", sim.nodes[i].name, sim.nodes[to].name);
+    arm_hook(to, HOOK_OVERWRITE);
+    sim.hook_after = 1 + (int)sim_below(3);
     (void)sim_overwrite(i);
     sim.hook = HOOK_NONE;
 }
@@ -406,6 +432,7 @@ step_members(size_t i)
         sim_join(i, to);
     } else if (sim_chance(60)) {
         sim_note("another key of %s", n->name);
+        sim.rekeyed = true;
         if (members_new_key(n->lab->en, &e) != ERR_OK) {
             sim_note("    %s", e.msg);
         }
@@ -472,7 +499,7 @@ step_round(size_t i)
     if (sim_chance(10)) {
         arm_hook(another(i), sim_chance(50) ? HOOK_EDIT : HOOK_CUT);
     }
-    cluster_round(sim.nodes[i].cluster);
+    sim_round(i);
     sim.hook = HOOK_NONE;
 }
 
@@ -482,9 +509,10 @@ struct choice {
 };
 
 static const struct choice choices[] = {
-    {22, step_apply}, {18, step_round},     {17, step_links},  {10, step_overwrite},
+    {20, step_apply}, {18, step_round},     {17, step_links},  {9, step_overwrite},
     {5, step_fault},  {5, sim_edit_direct}, {4, step_draft},   {4, step_restore},
     {4, step_twins},  {2, step_clock},      {4, step_members}, {1, step_local},
+    {3, step_duel},
 };
 
 static void

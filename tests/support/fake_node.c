@@ -222,11 +222,10 @@ static void
 copy_generation(struct fake_node *f, int64_t number)
 {
     static const char prefix[] = "description \"" RUNNING_DESCRIPTION;
-    char from[3 * FAKE_PATH_BYTES];
-    char to[2 * FAKE_PATH_BYTES];
+    char from[3 * FAKE_PATH_BYTES], to[2 * FAKE_PATH_BYTES];
+    const char *digest;
     struct buf config;
     struct error e;
-    const char *digest;
 
     (void)snprintf(from, sizeof from, "%s/stage/%lld", f->state_dir, (long long)number);
     (void)snprintf(to, sizeof to, "%s/generation/%lld", f->state_dir, (long long)number);
@@ -239,18 +238,19 @@ copy_generation(struct fake_node *f, int64_t number)
     ASSERT(digest != NULL && number < FAKE_GENERATIONS);
     memcpy(f->digests[number], digest + sizeof prefix - 1, 16);
     f->rejected[number] =
-        f->forbidden[0] != '\0' && strstr(buf_str(&config), f->forbidden) != NULL;
+        fails(f, FAKE_CHECK) ||
+        (f->forbidden[0] != '\0' && strstr(buf_str(&config), f->forbidden) != NULL);
     buf_fini(&config);
 }
 
 static json_t *
 stage(struct fake_node *f, int64_t number)
 {
-    bool refused = fails(f, FAKE_CHECK);
+    bool refused;
 
     f->facts.stages++;
     copy_generation(f, number);
-    refused = f->rejected[number] = f->rejected[number] || refused;
+    refused = f->rejected[number];
     f->held = true;
     while (f->hold) {
         ASSERT(pthread_cond_broadcast(&f->changed) == 0);
@@ -291,8 +291,7 @@ bind_test(struct fake_node *f, const json_t *request)
 static json_t *
 install(struct fake_node *f, int64_t number)
 {
-    char target[24];
-    char dir[2 * FAKE_PATH_BYTES];
+    char target[24], dir[2 * FAKE_PATH_BYTES];
     struct error e;
     int fd = -1;
 
@@ -399,8 +398,7 @@ static void
 answer_helper(struct fake_node *f, int fd)
 {
     struct buf text;
-    json_t *request = NULL;
-    json_t *answer = NULL;
+    json_t *request = NULL, *answer = NULL;
 
     buf_init(&text, REQUEST_BYTES);
     receive(fd, "\n", &text);
@@ -458,8 +456,7 @@ change(struct fake_node *f, const char *command, struct buf *answer)
 static void
 answer_admin(struct fake_node *f, int fd)
 {
-    struct buf text;
-    struct buf answer;
+    struct buf text, answer;
 
     buf_init(&text, REQUEST_BYTES);
     buf_init(&answer, REQUEST_BYTES);

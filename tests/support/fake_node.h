@@ -12,7 +12,7 @@
 #include "base/mailbox.h"
 
 #define FAKE_PATH_BYTES    128
-#define FAKE_GENERATIONS   1024
+#define FAKE_GENERATIONS   256
 #define FAKE_RENAMES_BYTES 256
 #define FAKE_TEXT_BYTES    64
 
