@@ -172,7 +172,8 @@ class Local(unittest.TestCase):
             task = one.api.expect(200, "POST", "/api/v1/config/apply?wait=1", {"only": only})
             assert task["state"] == "ok", task
         cls.lab.join_all()
-        node.wait_for(lambda: seen(cls.a, cls.b)["relation"] == "diverged", "diverged")
+        for one, other in ((cls.a, cls.b), (cls.b, cls.a)):
+            node.wait_for(lambda o=one, p=other: seen(o, p)["relation"] == "diverged", "diverged")
         for one, other in ((cls.a, "n2"), (cls.b, "n1")):
             one.api.get("/api/v1/cluster/compare?node=" + other)
         cls.a.api.expect(200, "POST", "/api/v1/cluster/overwrite", {})
