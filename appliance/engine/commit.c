@@ -138,13 +138,10 @@ commit_write(struct engine *en, const struct commit_plan *plan, struct error *e)
     return ERR_OK;
 }
 
-err_t
-commit_adopt(
-    struct engine *en, const struct sync_doc *d, const struct snapshot *shared,
-    const char *author, struct error *e)
+static struct adopt_request
+adopt_request_of(const struct sync_doc *d, const struct snapshot *shared, const char *author)
 {
-    struct store_state *live = &en->live;
-    struct adopt_request q = {
+    return (struct adopt_request){
         .commits = &d->commits,
         .bodies = d->objects,
         .body_count = d->object_count,
@@ -153,6 +150,26 @@ commit_adopt(
         .shared_to = shared,
         .author = author,
     };
+}
+
+err_t
+commit_adopt_check(
+    struct engine *en, const struct sync_doc *d, const struct snapshot *shared, struct error *e)
+{
+    struct adopt_request q = adopt_request_of(d, shared, "");
+    struct commit unused;
+
+    q.only_check = true;
+    return store_adopt(en->store, &q, &unused, e);
+}
+
+err_t
+commit_adopt(
+    struct engine *en, const struct sync_doc *d, const struct snapshot *shared,
+    const char *author, struct error *e)
+{
+    struct store_state *live = &en->live;
+    struct adopt_request q = adopt_request_of(d, shared, author);
     struct commit head;
     err_t code;
 

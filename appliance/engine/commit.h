@@ -21,6 +21,10 @@ MUST_USE err_t commit_write(struct engine *en, const struct commit_plan *plan, s
 MUST_USE err_t commit_adopt(
     struct engine *en, const struct sync_doc *d, const struct snapshot *shared,
     const char *author, struct error *e);
+/* Whether commit_adopt would save it, as far as that shows without its references. */
+MUST_USE err_t commit_adopt_check(
+    struct engine *en, const struct sync_doc *d, const struct snapshot *shared,
+    struct error *e);
 /* After a commit that changes nothing that HAProxy loads: if it ran that former head with that
  * local revision, it runs the new one. */
 void commit_carry_generation(struct engine *en, const struct hash *head, int64_t local_rev);

@@ -261,6 +261,21 @@ report_missing(struct taking *t, struct error *e)
                                          ret->missing_count, PLURAL(ret->missing_count));
 }
 
+/* There is always one of each, whatever a commit says. */
+static err_t
+check_singletons(const struct snapshot *shared, struct error *e)
+{
+    for (enum kind k = 0; k < KIND_COUNT; k++) {
+        const struct schema_kind *kind = schema_kind(k);
+
+        if (kind->singleton && kind->scope == SCOPE_SHARED &&
+            snapshot_singleton(shared, k) == NULL) {
+            return error_set(e, ERR_INVALID, "%s is missing", kind->name);
+        }
+    }
+    return ERR_OK;
+}
+
 static err_t
 make_content(struct engine *en, struct taking *t, struct error *e)
 {
@@ -283,6 +298,9 @@ make_content(struct engine *en, struct taking *t, struct error *e)
         code = sync_changes_make(&changes, t->d, &t->found, t->own_shared, &t->shared, e);
     }
     if (code == ERR_OK) {
+        code = check_singletons(t->shared, e);
+    }
+    if (code == ERR_OK) {
         fp = snapshot_fp(t->shared, t->head.schema_version);
         if (!hash_equal(&fp, &t->head.fp)) {
             code = error_set(
@@ -292,6 +310,15 @@ make_content(struct engine *en, struct taking *t, struct error *e)
     free(changes.items);
     free(absent.items);
     return code;
+}
+
+/* Before HAProxy is touched: what could not be saved is not activated either. */
+static err_t
+check_on_engine(struct engine *en, void *ctx, struct error *e)
+{
+    const struct taking *t = ctx;
+
+    return commit_adopt_check(en, t->d, t->shared, e);
 }
 
 /* ---- the job ---- */
@@ -355,6 +382,9 @@ sync_take(
         code = engine_run(en, store_on_engine, &t, e);
     } else if (code == ERR_OK && ret->refusal == NULL) {
         code = make_content(en, &t, e);
+        if (code == ERR_OK) {
+            code = engine_run(en, check_on_engine, &t, e);
+        }
         if (code == ERR_OK) {
             code = start_job(en, d, &t, e);
         }

@@ -113,6 +113,24 @@ add_removed(struct sync_changes *ret, const struct object *o)
     memcpy(x->id, o->id, sizeof x->id);
 }
 
+static err_t
+sort_index(const struct sync_doc *d, struct error *e)
+{
+    if (d->index_count > 1) {
+        qsort(d->index, d->index_count, sizeof *d->index, compare_entries);
+    }
+    for (size_t i = 0; i < d->index_count; i++) {
+        const struct lineage_entry *x = &d->index[i];
+
+        if (!x->has_object || (i > 0 && compare_entries(&d->index[i - 1], x) == 0)) {
+            return error_set(
+                e, ERR_INVALID, "the index names %s %s %s", schema_kind(x->kind)->name, x->id,
+                x->has_object ? "twice" : "without its content");
+        }
+    }
+    return ERR_OK;
+}
+
 /* Both sides are sorted by place. */
 static void
 changes_of_index(const struct sync_doc *d, const struct snapshot *own, struct sync_changes *ret)
@@ -120,9 +138,6 @@ changes_of_index(const struct sync_doc *d, const struct snapshot *own, struct sy
     size_t own_count = snapshot_count(own);
     size_t at = 0;
 
-    if (d->index_count > 1) {
-        qsort(d->index, d->index_count, sizeof *d->index, compare_entries);
-    }
     ret->items = xcalloc(d->index_count + own_count + 1, sizeof *ret->items);
     for (size_t i = 0; i < d->index_count; i++) {
         const struct lineage_entry *x = &d->index[i];
@@ -150,11 +165,16 @@ sync_changes_of(
     const struct sync_doc *d, const struct hash *own_id, const struct snapshot *own,
     struct sync_changes *ret, struct error *e)
 {
+    err_t code;
+
     if (!d->has_index) {
         return changes_of_commits(d, own_id, ret, e);
     }
-    changes_of_index(d, own, ret);
-    return ERR_OK;
+    code = sort_index(d, e);
+    if (code == ERR_OK) {
+        changes_of_index(d, own, ret);
+    }
+    return code;
 }
 
 /* ---- their objects ---- */

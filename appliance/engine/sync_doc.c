@@ -34,6 +34,57 @@ sync_doc_commit(const struct sync_doc *d, const struct hash *id)
     return NULL;
 }
 
+/* ---- what it names ---- */
+
+static int
+compare_content(const void *a, const void *b)
+{
+    const struct lineage_entry *x = a;
+    const struct lineage_entry *y = b;
+    int order = memcmp(&x->objhash, &y->objhash, sizeof x->objhash);
+
+    order = order != 0 ? order : strcmp(x->id, y->id);
+    return order != 0 || x->kind == y->kind ? order : (x->kind < y->kind ? -1 : 1);
+}
+
+/* Of each commit and the index. */
+struct names {
+    struct lineage_entry *items; /* free */
+    size_t count;
+};
+
+static void
+add_names(struct names *n, const struct lineage_entry *entries, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (entries[i].has_object) {
+            n->items[n->count++] = entries[i];
+        }
+    }
+}
+
+static void
+names_make(struct names *n, const struct sync_doc *d)
+{
+    size_t most = d->index_count;
+
+    for (size_t i = 0; i < d->commits.count; i++) {
+        most += d->commits.items[i].entry_count;
+    }
+    *n = (struct names){xcalloc(most + 1, sizeof *n->items), 0};
+    add_names(n, d->index, d->index_count);
+    for (size_t i = 0; i < d->commits.count; i++) {
+        add_names(n, d->commits.items[i].entries, d->commits.items[i].entry_count);
+    }
+    qsort(n->items, n->count, sizeof *n->items, compare_content);
+}
+
+static bool
+names_have(const struct names *n, const struct lineage_entry *x)
+{
+    return bsearch(x, n->items, n->count, sizeof *n->items, compare_content) != NULL;
+}
+
 /* ---- reading ---- */
 
 static err_t
@@ -168,6 +219,30 @@ read_objects(const json_t *list, struct sync_doc *d, struct error *e)
     return code;
 }
 
+static err_t
+check_objects(const struct sync_doc *d, struct error *e)
+{
+    struct names names = {.count = 0};
+    err_t code = ERR_OK;
+
+    if (d->object_count > 0) {
+        names_make(&names, d);
+    }
+    for (size_t i = 0; i < d->object_count && code == ERR_OK; i++) {
+        const struct object *o = d->objects[i];
+        struct lineage_entry x = {.kind = o->kind, .objhash = o->objhash};
+
+        memcpy(x.id, o->id, sizeof x.id);
+        if (!names_have(&names, &x)) {
+            code = error_set(
+                e, ERR_INVALID, "%s %s came with a content that no commit names",
+                schema_kind(o->kind)->name, o->name.s);
+        }
+    }
+    free(names.items);
+    return code;
+}
+
 err_t
 sync_doc_read(const json_t *j, struct sync_doc *ret, struct error *e)
 {
@@ -190,6 +265,9 @@ sync_doc_read(const json_t *j, struct sync_doc *ret, struct error *e)
     }
     if (code == ERR_OK) {
         code = read_objects(json_object_get(j, "objects"), &d, e);
+    }
+    if (code == ERR_OK) {
+        code = check_objects(&d, e);
     }
     if (code != ERR_OK) {
         sync_doc_free(&d);
@@ -306,62 +384,48 @@ leads_on(const struct sync_doc *d, const struct sync_wanted *w)
     return d->commits.count > 0;
 }
 
-static size_t
-collect(const struct sync_doc *d, const struct sync_wanted *w, struct lineage_entry *out)
+/* What is asked for besides may be of a head of before: that stays here. */
+static void
+collect(const struct sync_doc *d, const struct sync_wanted *w, struct names *ret)
 {
     size_t from =
         d->commits.count > SYNC_OBJECTS_KEPT ? d->commits.count - SYNC_OBJECTS_KEPT : 0;
-    size_t count = 0;
+    struct names named;
 
+    names_make(&named, d);
+    *ret = (struct names){xcalloc(named.count + w->object_count + 1, sizeof *ret->items), 0};
     for (size_t i = from; i < d->commits.count; i++) {
-        for (size_t k = 0; k < d->commits.items[i].entry_count; k++) {
-            if (d->commits.items[i].entries[k].has_object) {
-                out[count++] = d->commits.items[i].entries[k];
-            }
-        }
+        add_names(ret, d->commits.items[i].entries, d->commits.items[i].entry_count);
     }
     for (size_t i = 0; i < w->object_count; i++) {
-        out[count++] = w->objects[i];
+        if (names_have(&named, &w->objects[i])) {
+            ret->items[ret->count++] = w->objects[i];
+        }
     }
-    return count;
-}
-
-static int
-compare_content(const void *a, const void *b)
-{
-    const struct lineage_entry *x = a;
-    const struct lineage_entry *y = b;
-    int order = memcmp(&x->objhash, &y->objhash, sizeof x->objhash);
-
-    return order != 0 ? order : strcmp(x->id, y->id);
+    free(named.items);
 }
 
 static err_t
 add_objects(struct engine *en, const struct sync_wanted *w, struct sync_doc *d, struct error *e)
 {
-    size_t most = w->object_count;
-    struct lineage_entry *list;
-    size_t count, distinct = 0;
+    struct names list;
+    size_t distinct = 0;
     err_t code;
 
-    for (size_t i = 0; i < d->commits.count; i++) {
-        most += d->commits.items[i].entry_count;
-    }
-    list = xcalloc(most + 1, sizeof *list);
-    count = collect(d, w, list);
-    qsort(list, count, sizeof *list, compare_content);
-    for (size_t i = 0; i < count; i++) {
-        if (distinct == 0 || compare_content(&list[distinct - 1], &list[i]) != 0) {
-            list[distinct++] = list[i];
+    collect(d, w, &list);
+    qsort(list.items, list.count, sizeof *list.items, compare_content);
+    for (size_t i = 0; i < list.count; i++) {
+        if (distinct == 0 || compare_content(&list.items[distinct - 1], &list.items[i]) != 0) {
+            list.items[distinct++] = list.items[i];
         }
     }
-    code = store_objects(en->store, list, distinct, &d->objects, e);
+    code = store_objects(en->store, list.items, distinct, &d->objects, e);
     for (size_t i = 0; code == ERR_OK && i < distinct; i++) {
         if (d->objects[i] != NULL) {
             d->objects[d->object_count++] = d->objects[i];
         }
     }
-    free(list);
+    free(list.items);
     return code;
 }
 

@@ -9,7 +9,7 @@
  *
  * commits: parents before children. entries: against the first parent. index: all that the head
  * holds; absent where the commits lead on from what the receiver has by their first parents.
- * objects: canonical, secrets in clear. */
+ * objects: canonical, secrets in clear; only what a commit or the index names. */
 #ifndef LOCKSTEP_ENGINE_SYNC_DOC_H
 #define LOCKSTEP_ENGINE_SYNC_DOC_H
 

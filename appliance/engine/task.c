@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/lock.h"
@@ -338,6 +339,34 @@ task_json(struct tasks *t, int64_t id)
     json = task != NULL ? to_json(t, task) : NULL;
     lock_give(&t->lock);
     return json;
+}
+
+static const json_t *
+first_error(const json_t *problems)
+{
+    for (size_t i = 0; i < json_array_size(problems); i++) {
+        const json_t *at = json_array_get(problems, i);
+        const char *severity = json_string_value(json_object_get(at, "severity"));
+
+        if (severity != NULL && strcmp(severity, "error") == 0) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+void
+task_reason(const json_t *task, char out[TASK_REASON_BYTES])
+{
+    const json_t *first = first_error(json_object_get(task, "problems"));
+    const char *kind = json_string_value(json_object_get(first, "kind"));
+    const char *name = json_string_value(json_object_get(first, "name"));
+    const char *message = json_string_value(json_object_get(task, "message"));
+    bool named = kind != NULL && name != NULL;
+
+    (void)snprintf(
+        out, TASK_REASON_BYTES, "%s%s%s%s%s", named ? kind : "", named ? " " : "",
+        named ? name : "", named ? ": " : "", message != NULL ? message : "it failed");
 }
 
 const char *

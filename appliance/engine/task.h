@@ -14,7 +14,8 @@
 struct tasks;
 struct events;
 
-#define TASK_KEPT 50
+#define TASK_KEPT         50
+#define TASK_REASON_BYTES 600
 
 enum task_state { TASK_WAITING, TASK_RUNNING, TASK_OK, TASK_FAILED };
 
@@ -40,6 +41,9 @@ void task_end(
 /* {"id", "kind", "title", "author", "state", "at", "ended", "code", "message", "steps":
  * [{"name", "title", "state", "ms", "text"}], "problems", "result"}. NULL: no such task. */
 json_t *task_json(struct tasks *t, int64_t id);
+/* Why a task failed, of its JSON, after the object that its first error is about: "listener
+ * web: an address cannot be used". Foreign text. */
+void task_reason(const json_t *task, char out[TASK_REASON_BYTES]);
 /* What follows "there is no task ID" when task_json finds none. */
 const char *task_missing(struct tasks *t, int64_t id);
 json_t *tasks_json(struct tasks *t); /* newest first */

@@ -139,16 +139,15 @@ static void
 on_task(struct request *r, json_t *task, bool ended)
 {
     const char *state = json_string_value(json_object_get(task, "state"));
-    const char *message = json_string_value(json_object_get(task, "message"));
+    char reason[TASK_REASON_BYTES];
 
+    task_reason(task, reason);
     if (!ended) {
         reply_problem(r, 504, "timeout", "it is not taken over yet");
     } else if (state != NULL && strcmp(state, "ok") == 0) {
         reply_taken(r, "taken", NULL);
     } else {
-        reply_problem(
-            r, 422, "not_taken", "%s",
-            message != NULL ? message : "it could not be taken over");
+        reply_problem(r, 422, "not_taken", "%s", reason);
     }
     json_decref(task);
 }

@@ -438,9 +438,10 @@ write_all(struct store *s, const struct adopt_request *r, struct work *w, struct
     if (code == ERR_OK) {
         code = check_beside(s, w, e);
     }
-    if (code == ERR_OK) {
-        code = write_audit(s, r, w, e);
+    if (code != ERR_OK || r->only_check) {
+        return code; /* rolled back */
     }
+    code = write_audit(s, r, w, e);
     if (code == ERR_OK && w->prune) {
         code = prune(s, e);
     }
@@ -470,7 +471,8 @@ store_adopt(
     w.since_full = s->since_full;
     w.prune = s->writes >= STORE_PRUNE_WRITES;
     code = write_all(s, q, &w, e);
-    if (code != ERR_OK) {
+    if (code != ERR_OK || q->only_check) {
+        *ret_head = code == ERR_OK ? s->head : *ret_head;
         return code;
     }
     if (w.moves) {

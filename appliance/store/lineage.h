@@ -70,7 +70,8 @@ MUST_USE err_t store_objects(
  * branch where no commit follows it as its first parent. It does not wait
  * for its confirmation: only the node that made it goes back by itself; and what waited here is
  * over. The draft stays as it is.
- * Else only history changes: a branch that lies aside. *ret_head: the head then. */
+ * Else only history changes: a branch that lies aside. *ret_head: the head then.
+ * only_check: nothing is written, whatever the outcome; references alone are not looked at. */
 struct adopt_request {
     const struct lineage *commits;
     struct object *const *bodies;
@@ -79,6 +80,7 @@ struct adopt_request {
     struct hash head;
     const struct snapshot *shared_to;
     const char *author; /* of the audit row: "node proxy2" */
+    bool only_check;
 };
 
 MUST_USE err_t store_adopt(

@@ -151,9 +151,10 @@ cluster_wait_task(struct cluster *c, int64_t task, struct error *e)
     }
     j = task_json(tasks, task);
     if (j == NULL || strcmp(json_string_value(json_object_get(j, "state")), "ok") != 0) {
-        const char *message = json_string_value(json_object_get(j, "message"));
+        char reason[TASK_REASON_BYTES];
 
-        code = error_set(e, ERR_INVALID, "%s", message != NULL ? message : "it failed");
+        task_reason(j, reason);
+        code = error_set(e, ERR_INVALID, "%s", reason);
     }
     json_decref(j);
     return code;
