@@ -37,7 +37,8 @@
       "When the work on NODE is done, there: lockstep set node keep_in_step=true, then "       \
       "lockstep apply.")                                                                       \
     X(UNAPPLIED_DRAFT, "unapplied_draft", "notice", "has a draft that is not applied",         \
-      "On NODE, lockstep diff shows it; lockstep apply or lockstep discard --all ends it.")    \
+      "On NODE, lockstep apply or lockstep discard --all ends it; on the node that may edit, " \
+      "lockstep drafts shows it and lockstep takeover NODE takes it over.")                    \
     X(NO_HOLDER, "no_holder", "error", "sees no node hold the VIP",                            \
       "Bring the node back that held it; to edit meanwhile, sign in on one node and unlock "   \
       "it.")                                                                                   \

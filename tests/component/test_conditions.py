@@ -40,6 +40,16 @@ def wait_condition(one, name, about):
         raise AssertionError("%s, but %s" % (error, conditions(one))) from None
 
 
+def run_cli(one, *words):
+    config = os.path.join(one.root, "cli.json")
+    if not os.path.exists(config):
+        own = one.api.get("/api/v1/cluster/key")
+        with open(config, "w", encoding="ascii", opener=lambda p, f: os.open(p, f, 0o600)) as file:
+            json.dump({"url": own["url"], "key": one.api.key, "pin": own["pin"]}, file)
+    return subprocess.run([os.path.join(node.BUILD, "lockstep"), "--config", config, *words],
+                          check=True, capture_output=True, text=True).stdout
+
+
 def restart(one, **tunables):
     """Its daemon begins anew, with these tunables."""
     one.stop()
@@ -84,16 +94,6 @@ class Pair(unittest.TestCase):
         new.api.expect(200, "POST", "/api/v1/cluster/join",
                        {"url": key["url"], "key": key["key"], "pin": key["pin"]})
         new.api.key = cls.a.api.key
-
-    @classmethod
-    def run_cli(cls, *words):
-        config = os.path.join(cls.a.root, "cli.json")
-        if not os.path.exists(config):
-            own = cls.a.api.get("/api/v1/cluster/key")
-            with open(config, "w", encoding="ascii", opener=lambda p, f: os.open(p, f, 0o600)) as file:
-                json.dump({"url": own["url"], "key": cls.a.api.key, "pin": own["pin"]}, file)
-        return subprocess.run([os.path.join(node.BUILD, "lockstep"), "--config", config, *words],
-                              check=True, capture_output=True, text=True).stdout
 
     def quiet(self):
         for one in (self.a, self.b):
@@ -152,7 +152,7 @@ class Two(Pair):
             self.assertEqual(set(conditions(one)), {("diverged", other.name)}, conditions(one))
 
     def test_5_told_by_the_command_line(self):
-        shown = self.run_cli("cluster")
+        shown = run_cli(self.a, "cluster")
         self.assertIn("error: diverged\n", shown)
         self.assertIn(revision(self.b), shown)
         self.assertIn("docs/runbooks/diverged.md", shown)
@@ -188,7 +188,7 @@ class Two(Pair):
                              [({"set": True, "changed": True},) * 2])
             self.assertNotIn("PRIVATE", json.dumps(answer))
         self.assertEqual([head(one) for one in (self.a, self.b)], before)
-        shown = self.run_cli("compare", "n2")
+        shown = run_cli(self.a, "compare", "n2")
         self.assertIn("  - service left.test\n", shown)
         self.assertIn("  + service right.test\n", shown)
 
@@ -238,7 +238,7 @@ class Holders(Pair):
             told = wait_condition(one, "no_holder", one)
             self.assertIn(VIP + "/24", told["cause"])
             self.assertEqual(told["page"], "docs/runbooks/no_holder.md")
-        self.assertIn("error: no_holder\n", self.run_cli("cluster"))
+        self.assertIn("error: no_holder\n", run_cli(self.a, "cluster"))
         self.lab.vip(self.a, VIP)
         self.quiet()
 
@@ -249,7 +249,7 @@ class Holders(Pair):
             for holder in (self.a, self.b):
                 told = wait_condition(one, "two_holders", holder)
                 self.assertIn("n1, n2 have " + VIP, told["cause"])
-        self.assertIn("error: two_holders\n", self.run_cli("cluster"))
+        self.assertIn("error: two_holders\n", run_cli(self.a, "cluster"))
         self.lab.release(self.b, VIP)
         self.quiet()
 
@@ -276,7 +276,7 @@ class Refusing(Pair):
                 told = wait_condition(one, "behind", self.b)
                 self.assertIn(revision(self.a), told["cause"])
                 self.assertIn(revision(self.b), told["cause"])
-            shown = self.run_cli("cluster")
+            shown = run_cli(self.a, "cluster")
             self.assertIn("error: refusing\n", shown)
             self.assertIn("warning: behind\n", shown)
             self.assertNotEqual(head(self.a), head(self.b))
