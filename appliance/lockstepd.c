@@ -343,10 +343,9 @@ open_engine(struct service *s, struct engine **ret, struct error *e)
 }
 
 static err_t
-serve(
-    const struct options *o, const char *data_dir, const struct tunables *tunables,
-    struct error *e)
+serve(const struct options *o, const char *data_dir, struct tunables *tunables, struct error *e)
 {
+    const struct clock clock = clock_ahead(&tunables->clock_ahead_ms);
     struct service s = {
         .o = o,
         .data_dir = data_dir,
@@ -357,14 +356,14 @@ serve(
                 .socket_group = o->socket_group,
                 .node_name = o->node_name,
                 .tunables = tunables,
-                .clock = &clock_system,
+                .clock = &clock,
             },
         .http =
             {
                 .address = o->address,
                 .port = o->port,
                 .tunables = tunables,
-                .clock = &clock_system,
+                .clock = &clock,
             },
         .signals = -1,
     };
@@ -375,7 +374,7 @@ serve(
         code = open_engine(&s, &s.http.engine, e);
     }
     if (code == ERR_OK && s.http.engine != NULL) {
-        code = cluster_open(s.http.engine, tunables, &clock_system, &s.http.cluster, e);
+        code = cluster_open(s.http.engine, tunables, &clock, &s.http.cluster, e);
     }
     if (code == ERR_OK && s.http.engine != NULL) {
         code = open_server(o, data_dir, &s.http, &http, e);

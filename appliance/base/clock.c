@@ -30,6 +30,20 @@ system_wall_ms(void *ctx)
 
 const struct clock clock_system = {system_mono_ms, system_wall_ms, NULL};
 
+static int64_t
+ahead_wall_ms(void *ctx)
+{
+    const int64_t *ahead_ms = ctx;
+
+    return system_wall_ms(NULL) + *ahead_ms;
+}
+
+struct clock
+clock_ahead(int64_t *ahead_ms)
+{
+    return (struct clock){system_mono_ms, ahead_wall_ms, ahead_ms};
+}
+
 int64_t
 clock_mono_ms(const struct clock *c)
 {

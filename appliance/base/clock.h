@@ -13,6 +13,8 @@ struct clock {
 };
 
 extern const struct clock clock_system;
+/* The same, but its wall clock is *ahead_ms ahead. */
+struct clock clock_ahead(int64_t *ahead_ms);
 
 int64_t clock_mono_ms(const struct clock *c);
 int64_t clock_wall_ms(const struct clock *c);

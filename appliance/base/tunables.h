@@ -36,7 +36,8 @@
     X(event_ping_ms, 15000, 50, 60000)                                                         \
     X(restart_first_ms, 100, 10, 60000) /* back-off of lockstep-run */                         \
     X(restart_max_ms, 5000, 10, 600000)                                                        \
-    X(stop_ms, 10000, 100, 600000) /* from SIGTERM to SIGKILL */
+    X(stop_ms, 10000, 100, 600000)            /* from SIGTERM to SIGKILL */                    \
+    X(clock_ahead_ms, 0, -86400000, 86400000) /* for lockstepd it is later than it is */
 
 struct tunables {
 #define TUNABLES_FIELD(name, def, min, max) int64_t name;

@@ -288,13 +288,16 @@ check_draft(
     CLEANUP(pair_cleanup) struct snapshot_pair after = {NULL, NULL};
     err_t code = ERR_OK;
 
-    if (q->only == NULL) {
-        after = pair_ref(&v->draft);
-    } else {
+    if (q->only != NULL) {
         code = only_find(v, q->only, ret_only, p, e);
-        if (code == ERR_OK) {
-            code = only_candidate(v, ret_only, now_s(en), &after, p, e);
-        }
+    }
+    if (code == ERR_OK) {
+        code = only_check_conflicts(v, q->only != NULL ? ret_only : NULL, e);
+    }
+    if (code == ERR_OK && q->only == NULL) {
+        after = pair_ref(&v->draft);
+    } else if (code == ERR_OK) {
+        code = only_candidate(v, ret_only, now_s(en), &after, p, e);
     }
     if (code == ERR_OK && q->confirm_s > 0) {
         code = apply_check_confirm(&v->now, &after, p, e);

@@ -47,27 +47,9 @@ check_base(const struct apply *a, struct error *e)
 }
 
 static err_t
-check_conflicts(const struct apply *a, struct error *e)
-{
-    const struct view *v = a->view;
-
-    for (size_t i = 0; i < v->entry_count; i++) {
-        const struct draft_entry *entry = &v->entries[i];
-
-        if (entry->conflict && (!a->has_only || only_has(&a->only, entry->kind, entry->id))) {
-            return error_set(
-                e, ERR_CONFLICT,
-                "%s %s was changed otherwise since it was drafted: discard its change",
-                schema_kind(entry->kind)->name, entry->name);
-        }
-    }
-    return ERR_OK;
-}
-
-static err_t
 take_draft(struct apply *a, struct error *e)
 {
-    err_t code = check_conflicts(a, e);
+    err_t code = only_check_conflicts(a->view, a->has_only ? &a->only : NULL, e);
 
     if (code == ERR_OK && a->has_only) {
         return only_candidate(

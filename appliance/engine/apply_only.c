@@ -38,6 +38,22 @@ only_has(const struct only_rows *rows, enum kind kind, const char *id)
            bsearch(&key, rows->rows, rows->count, sizeof *rows->rows, compare_rows) != NULL;
 }
 
+err_t
+only_check_conflicts(const struct view *v, const struct only_rows *rows, struct error *e)
+{
+    for (size_t i = 0; i < v->entry_count; i++) {
+        const struct draft_entry *entry = &v->entries[i];
+
+        if (entry->conflict && (rows == NULL || only_has(rows, entry->kind, entry->id))) {
+            return error_set(
+                e, ERR_CONFLICT,
+                "%s %s was changed otherwise since it was drafted: discard its change",
+                schema_kind(entry->kind)->name, entry->name);
+        }
+    }
+    return ERR_OK;
+}
+
 /* ---- what is meant ---- */
 
 /* Says of an object that the draft does not change whether it is there at all. */

@@ -23,6 +23,10 @@ MUST_USE err_t only_find(
     const struct view *v, const struct apply_only *only, struct only_rows *ret,
     struct problems *p, struct error *e);
 bool only_has(const struct only_rows *rows, enum kind kind, const char *id);
+/* ERR_CONFLICT names the first of them whose object was changed otherwise since; NULL: of the
+ * whole draft. */
+MUST_USE err_t
+only_check_conflicts(const struct view *v, const struct only_rows *rows, struct error *e);
 /* The head with those rows. ERR_INVALID when they are not valid without the rest of the draft;
  * all they need of it is named, with what that needs in turn (problems "needs_draft"). */
 MUST_USE err_t only_candidate(

@@ -100,28 +100,39 @@ read_hash(const json_t *j, const char *key, struct hash *ret, bool *ret_given, s
     return code;
 }
 
-/* kind and id of a row; of the kinds only those that all nodes share. */
-static err_t
-read_place(const json_t *row, enum kind *ret_kind, char id[OBJECT_ID_BYTES], struct error *e)
+err_t
+sync_place_check(const char *kind, const char *id, enum kind *ret_kind, struct error *e)
 {
-    const char *kind = json_string_value(json_array_get(row, 0));
-    const char *text = json_string_value(json_array_get(row, 1));
     uint64_t unused;
 
-    if (json_array_size(row) != ENTRY_FIELDS || kind == NULL || text == NULL) {
-        return error_set(e, ERR_SYNTAX, "a row is a list of kind, id and content");
-    }
     if (!schema_kind_by_name(kind, ret_kind)) {
         return error_set(e, ERR_INVALID, "there is no kind \"%.40s\"", kind);
     }
     if (schema_kind(*ret_kind)->scope != SCOPE_SHARED) {
         return error_set(e, ERR_INVALID, "%s is no kind that nodes share", kind);
     }
-    if (strlen(text) >= OBJECT_ID_BYTES || !snapshot_id_key(*ret_kind, text, &unused)) {
-        return error_set(e, ERR_INVALID, "\"%.40s\" is no id of a %s", text, kind);
+    if (strlen(id) >= OBJECT_ID_BYTES || !snapshot_id_key(*ret_kind, id, &unused)) {
+        return error_set(e, ERR_INVALID, "\"%.40s\" is no id of a %s", id, kind);
     }
-    memcpy(id, text, strlen(text) + 1);
     return ERR_OK;
+}
+
+/* kind and id of a row; of the kinds only those that all nodes share. */
+static err_t
+read_place(const json_t *row, enum kind *ret_kind, char id[OBJECT_ID_BYTES], struct error *e)
+{
+    const char *kind = json_string_value(json_array_get(row, 0));
+    const char *text = json_string_value(json_array_get(row, 1));
+    err_t code;
+
+    if (json_array_size(row) != ENTRY_FIELDS || kind == NULL || text == NULL) {
+        return error_set(e, ERR_SYNTAX, "a row is a list of kind, id and content");
+    }
+    code = sync_place_check(kind, text, ret_kind, e);
+    if (code == ERR_OK) {
+        memcpy(id, text, strlen(text) + 1);
+    }
+    return code;
 }
 
 static err_t
@@ -182,24 +193,30 @@ read_commits(const json_t *list, struct lineage *ret, struct error *e)
     return code;
 }
 
-static err_t
-read_object(const json_t *row, struct object **ret, struct error *e)
+err_t
+sync_object_read(
+    enum kind kind, const char *id, const json_t *content, struct object **ret, struct error *e)
 {
     CLEANUP(buf_wipe_fini) struct buf bytes = {.max = OBJECT_MAX_BYTES};
-    char id[OBJECT_ID_BYTES];
-    enum kind kind = K_POOL;
-    err_t code = read_place(row, &kind, id, e);
+    err_t code;
 
-    if (code != ERR_OK) {
-        return code;
-    }
-    json_canonical(json_array_get(row, 2), &bytes);
+    json_canonical(content, &bytes);
     if (bytes.failed) {
         return error_set(e, ERR_LIMIT, "an object is too large");
     }
     code = object_from_canonical(kind, id, buf_str(&bytes), bytes.len, ret, e);
     /* Damaged is what a database holds; this came from outside. */
     return code == ERR_CORRUPT ? error_set(e, ERR_INVALID, "%s", e->msg) : code;
+}
+
+static err_t
+read_object(const json_t *row, struct object **ret, struct error *e)
+{
+    char id[OBJECT_ID_BYTES];
+    enum kind kind = K_POOL;
+    err_t code = read_place(row, &kind, id, e);
+
+    return code == ERR_OK ? sync_object_read(kind, id, json_array_get(row, 2), ret, e) : code;
 }
 
 static err_t
@@ -320,14 +337,20 @@ commit_json(const struct lineage_commit *c)
         sync_entries_json(c->entries, c->entry_count));
 }
 
-static json_t *
-object_row(const struct object *o)
+json_t *
+sync_object_json(const struct object *o)
 {
     json_t *content = NULL;
     struct error e;
 
     ASSERT(json_parse(o->canonical, o->canonical_len, &content, &e) == ERR_OK);
-    return json_pack("[s, s, o]", schema_kind(o->kind)->name, o->id, content);
+    return content;
+}
+
+static json_t *
+object_row(const struct object *o)
+{
+    return json_pack("[s, s, o]", schema_kind(o->kind)->name, o->id, sync_object_json(o));
 }
 
 json_t *

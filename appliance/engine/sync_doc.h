@@ -43,6 +43,14 @@ MUST_USE err_t sync_doc_read(const json_t *j, struct sync_doc *ret, struct error
 /* The rows of "entries", "index" or "missing", checked. *ret: free, also after a failure. */
 MUST_USE err_t sync_entries_read(
     const json_t *rows, struct lineage_entry **ret, size_t *ret_count, struct error *e);
+/* Of a kind that all nodes share, and an id of such an object. ERR_INVALID. */
+MUST_USE err_t
+sync_place_check(const char *kind, const char *id, enum kind *ret_kind, struct error *e);
+/* An object of that place, from outside; and as JSON, secrets in clear. */
+MUST_USE err_t sync_object_read(
+    enum kind kind, const char *id, const json_t *content, struct object **ret,
+    struct error *e);
+json_t *sync_object_json(const struct object *o);
 json_t *sync_entries_json(const struct lineage_entry *entries, size_t count);
 json_t *sync_doc_json(const struct sync_doc *d); /* new reference */
 /* The commit of that id among those of the document, or NULL. */

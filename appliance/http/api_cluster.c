@@ -10,6 +10,7 @@
 #include "model/diff.h"
 #include "routes_gen.h"
 #include "sync/cluster.h"
+#include "sync/drafts.h"
 
 void
 http_cluster_get(struct request *r)
@@ -278,6 +279,60 @@ http_cluster_overwrite(struct request *r)
     }
     if (cluster_overwrite(r->http->config.cluster, &q, &result, &e) != ERR_OK) {
         json_decref(result);
+        reply_error(r, &e, NULL);
+        return;
+    }
+    reply_json(r, 200, result);
+}
+
+/* ---- drafts ---- */
+
+void
+http_cluster_drafts(struct request *r)
+{
+    reply_json(r, 200, drafts_json(r->http->config.cluster));
+}
+
+static bool
+read_overlap(struct request *r, enum draft_overlap *ret)
+{
+    static const char *const words[] = {
+        [OVERLAP_REFUSE] = "refuse", [OVERLAP_THEIRS] = "theirs", [OVERLAP_OURS] = "ours"};
+    const char *word = words[OVERLAP_REFUSE];
+    struct error e;
+
+    if (json_opt_str(r->json, "overlap", &word, &e) != ERR_OK) {
+        reply_error(r, &e, NULL);
+        return false;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        if (strcmp(word, words[i]) == 0) {
+            *ret = (enum draft_overlap)i;
+            return true;
+        }
+    }
+    api_refuse(r, "/overlap", "enum", "What both drafts change: refuse, theirs or ours.");
+    return false;
+}
+
+void
+http_cluster_draft_take(struct request *r)
+{
+    static const char *const keys[] = {"node", "overlap", NULL};
+    struct drafts_taking t = {.who = &r->actor};
+    json_t *result = NULL;
+    struct error e;
+
+    if (!request_only_keys(r, keys) || !read_text(r, "node", &t.node) ||
+        !read_overlap(r, &t.overlap)) {
+        return;
+    }
+    if (r->actor.locked != NULL) {
+        (void)error_set(&e, ERR_LOCKED, "%s", r->actor.locked);
+        reply_error(r, &e, NULL);
+        return;
+    }
+    if (drafts_take(r->http->config.cluster, &t, &result, &e) != ERR_OK) {
         reply_error(r, &e, NULL);
         return;
     }

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
+#include "engine/draft_rows.h"
 #include "engine/problems_json.h"
 #include "http/api.h"
 #include "http/reply.h"
@@ -50,36 +51,13 @@ api_commit_name(const struct commit *c)
     return json_string(text);
 }
 
-static const char *
-change_name(const struct draft_entry *entry)
-{
-    if (entry->before == NULL) {
-        return "added";
-    }
-    return entry->after == NULL ? "removed" : "changed";
-}
-
 json_t *
 api_draft(const struct view *v)
 {
-    const struct draft_entry **list = view_entries_by_name(v);
-    json_t *changes = json_array();
-
-    for (size_t i = 0; i < v->entry_count; i++) {
-        const struct draft_entry *entry = list[i];
-
-        (void)json_array_append_new(
-            changes,
-            json_pack(
-                "{s:s, s:s, s:s, s:s, s:o, s:o, s:b}", "kind", schema_kind(entry->kind)->name,
-                "id", entry->id, "name", entry->name, "change", change_name(entry), "author",
-                json_foreign_text(entry->author), "at", api_time(entry->at_ms), "conflict",
-                entry->conflict));
-    }
-    free(list);
     return json_pack(
         "{s:o, s:I, s:I, s:o}", "base", api_hash(&v->head.id), "base_rev",
-        (json_int_t)v->head.rev, "count", (json_int_t)v->entry_count, "changes", changes);
+        (json_int_t)v->head.rev, "count", (json_int_t)v->entry_count, "changes",
+        draft_changes_json(v, false));
 }
 
 static bool

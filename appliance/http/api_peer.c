@@ -10,6 +10,7 @@
 #include "http/wait.h"
 #include "routes_gen.h"
 #include "sync/cluster.h"
+#include "sync/drafts.h"
 
 void
 http_peer_health(struct request *r)
@@ -63,6 +64,52 @@ http_peer_members_create(struct request *r)
         cluster_wake(r->http->config.cluster);
     }
     reply_members(r);
+}
+
+/* ---- the draft ---- */
+
+void
+http_peer_draft_get(struct request *r)
+{
+    json_t *draft = NULL;
+    struct error e;
+    bool content;
+
+    if (!request_flag(r, "content", &content)) {
+        return;
+    }
+    if (drafts_own(r->http->config.cluster, content, &draft, &e) != ERR_OK) {
+        reply_error(r, &e, NULL);
+        return;
+    }
+    reply_json(r, 200, draft);
+}
+
+void
+http_peer_draft_taken(struct request *r)
+{
+    struct draft_handing h = {.to = "unknown"};
+    struct lineage_entry *taken = NULL;
+    struct member sender = {.name = ""};
+    struct error e, unused;
+    size_t left = 0;
+    err_t code = sync_entries_read(json_object_get(r->json, "taken"), &taken, &h.count, &e);
+
+    if (r->header.node_id != NULL &&
+        members_find(r->http->config.engine, r->header.node_id, &sender, &unused) == ERR_OK) {
+        h.to = sender.name;
+    }
+    h.taken = taken;
+    if (code == ERR_OK) {
+        code = draft_hand_over(r->http->config.engine, &h, &left, &e);
+    }
+    crypt_wipe(sender.key, sizeof sender.key);
+    free(taken);
+    if (code != ERR_OK) {
+        reply_error(r, &e, NULL);
+        return;
+    }
+    reply_json(r, 200, json_pack("{s:I}", "left", (json_int_t)left));
 }
 
 /* ---- reading ---- */

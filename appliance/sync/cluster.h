@@ -29,8 +29,15 @@ json_t *cluster_json(struct cluster *c);
  * and the address where they may. Any thread. */
 #define CLUSTER_MESSAGE_BYTES 400
 enum right cluster_right(struct cluster *c, bool unlocked, char message[CLUSTER_MESSAGE_BYTES]);
-/* Whether this node has the addresses of its primary VIP group; false without one. */
-bool cluster_holds(struct cluster *c);
+
+/* The primary VIP group. */
+struct cluster_vip {
+    char text[200]; /* its addresses, perhaps cut; "": there is no group */
+    bool held;      /* this node has them */
+};
+
+void cluster_look_at_vip(struct cluster *c, struct cluster_vip *ret);
+bool cluster_holds(struct cluster *c); /* as held, without the text */
 
 /* ---- membership: worker threads, they wait for other nodes ---- */
 

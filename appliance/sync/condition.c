@@ -250,6 +250,49 @@ find_draft(const struct finding *at)
     add(at, CONDITION_UNAPPLIED_DRAFT, &detail);
 }
 
+/* While it moves from one node to another, both or none may be seen with it for a round. */
+static bool
+is_counted(const struct cluster_facts *f)
+{
+    return f->vip[0] != '\0' && f->count > 1 && f->unheld_ms > f->round_ms;
+}
+
+static void
+put_holders(struct buf *out, const struct cluster_facts *f)
+{
+    const char *between = "";
+
+    for (size_t i = 0; i < f->count; i++) {
+        if (f->nodes[i].silence == ANSWERED && f->nodes[i].holds) {
+            buf_printf(out, "%s%s", between, f->nodes[i].name);
+            between = ", ";
+        }
+    }
+}
+
+static void
+find_holders(const struct finding *at)
+{
+    CLEANUP(buf_fini) struct buf detail = {0};
+    CLEANUP(buf_fini) struct buf holders = {0};
+
+    if (!is_counted(at->f)) {
+        return;
+    }
+    buf_init(&detail, TEXT_MAX_BYTES);
+    buf_init(&holders, TEXT_MAX_BYTES);
+    put_holders(&holders, at->f);
+    buf_printf(
+        &detail, "%s%s%s, for ", buf_str(&holders), holders.len > 0 ? " have " : "",
+        at->f->vip);
+    put_seconds(&detail, at->f->unheld_ms);
+    if (holders.len == 0 && at->node == at->self) {
+        add(at, CONDITION_NO_HOLDER, &detail);
+    } else if (at->node->holds) {
+        add(at, CONDITION_TWO_HOLDERS, &detail);
+    }
+}
+
 json_t *
 conditions_json(const struct cluster_facts *f)
 {
@@ -269,6 +312,7 @@ conditions_json(const struct cluster_facts *f)
         find_running(&at);
         find_held(&at);
         find_draft(&at);
+        find_holders(&at);
     }
     return at.out;
 }

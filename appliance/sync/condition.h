@@ -37,11 +37,12 @@
       "When the work on NODE is done, there: lockstep set node keep_in_step=true, then "       \
       "lockstep apply.")                                                                       \
     X(UNAPPLIED_DRAFT, "unapplied_draft", "notice", "has a draft that is not applied",         \
-      "On NODE, lockstep diff shows it; lockstep apply or lockstep discard --all ends it.")    \
-    X(NO_HOLDER, "no_holder", "error", "nobody that answers holds the VIP",                    \
+      "On NODE, lockstep apply or lockstep discard --all ends it; on the node that may edit, " \
+      "lockstep drafts shows it and lockstep takeover NODE takes it over.")                    \
+    X(NO_HOLDER, "no_holder", "error", "sees no node hold the VIP",                            \
       "Bring the node back that held it; to edit meanwhile, sign in on one node and unlock "   \
       "it.")                                                                                   \
-    X(TWO_HOLDERS, "two_holders", "error", "more than one node holds the VIP",                 \
+    X(TWO_HOLDERS, "two_holders", "error", "holds the VIP, and so does another node",          \
       "Restore the network between the nodes that hold it; until then edit on one of them.")
 
 #define CONDITION_ENUM(condition, name, severity, text, next) CONDITION_##condition,
@@ -72,12 +73,15 @@ struct node_facts {
     bool held;
     int64_t drafted; /* objects in its draft */
     const char *draft_author;
+    bool holds; /* the VIP */
 };
 
 struct cluster_facts {
     const struct node_facts *nodes;
     size_t count, self; /* self: position of the node that knows all this */
     int64_t round_ms;   /* how often nodes are asked */
+    const char *vip;    /* its addresses; "": there is none */
+    int64_t unheld_ms;  /* for so long not exactly one node holds it; 0: one does */
 };
 
 /* [{"name", "severity", "node", "cause", "next", "page"}], node after node, each as in the

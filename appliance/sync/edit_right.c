@@ -33,6 +33,27 @@ holds_group(struct cluster *c, const struct object *group)
     return addresses->count > 0;
 }
 
+void
+cluster_look_at_vip(struct cluster *c, struct cluster_vip *ret)
+{
+    CLEANUP(view_cleanup) struct view *v = engine_view(c->en);
+    const struct object *group = primary_group(v->now.shared);
+    const struct value *addresses;
+    size_t bytes = 0;
+
+    *ret = (struct cluster_vip){.held = false};
+    if (group == NULL) {
+        return;
+    }
+    ret->held = holds_group(c, group);
+    addresses = object_value(group, F_VIP_GROUP_ADDRESSES);
+    for (uint32_t i = 0; i < addresses->count && bytes < sizeof ret->text; i++) {
+        bytes += (size_t)snprintf(
+            ret->text + bytes, sizeof ret->text - bytes, "%s%s", i > 0 ? ", " : "",
+            addresses->u.items[i].u.text.s);
+    }
+}
+
 bool
 cluster_holds(struct cluster *c)
 {

@@ -116,13 +116,33 @@ look_at_self(struct cluster *c, struct own *ret)
     }
 }
 
+/* Notes in *since_ms since when not exactly one node holds the VIP. Under the lock. */
+static void
+count_holders(
+    const struct cluster *c, const struct cluster_vip *vip, int64_t now_ms, int64_t *since_ms)
+{
+    size_t count = vip->held ? 1 : 0;
+
+    for (size_t i = 0; i < c->peer_count; i++) {
+        count += c->peers[i].answered && c->peers[i].holds ? 1 : 0;
+    }
+    if (vip->text[0] == '\0' || count == 1) {
+        *since_ms = 0;
+    } else if (*since_ms == 0) {
+        *since_ms = now_ms;
+    }
+}
+
 void
 cluster_look_at_self(struct cluster *c)
 {
+    struct cluster_vip vip;
     struct own own;
 
+    cluster_look_at_vip(c, &vip);
     look_at_self(c, &own);
     lock_take(&c->lock);
+    count_holders(c, &vip, clock_mono_ms(&clock_system), &c->unheld_since_ms);
     cluster_compare_running(
         &own.v->head.id, own.running, clock_mono_ms(&clock_system), &c->unequal_since_ms);
     lock_give(&c->lock);
@@ -130,7 +150,8 @@ cluster_look_at_self(struct cluster *c)
 }
 
 static struct node_facts
-facts_of_self(const struct cluster *c, const struct member *m, const struct own *own)
+facts_of_self(
+    const struct cluster *c, const struct member *m, const struct own *own, bool holds)
 {
     const struct commit *head = &own->v->head;
     int64_t now_ms = clock_mono_ms(&clock_system);
@@ -151,6 +172,7 @@ facts_of_self(const struct cluster *c, const struct member *m, const struct own 
         .held = is_held(own->v),
         .drafted = (int64_t)own->v->entry_count,
         .draft_author = last_author(own->v),
+        .holds = holds,
     };
 }
 
@@ -185,18 +207,25 @@ facts_of_peer(const struct peer *p, const struct member *m)
         .held = p->said.held,
         .drafted = p->said.drafted,
         .draft_author = p->said.author,
+        .holds = p->holds,
     };
 }
 
 json_t *
-cluster_conditions(struct cluster *c, const struct member_list *list)
+cluster_conditions(
+    struct cluster *c, const struct member_list *list, const struct cluster_vip *vip)
 {
     static const struct peer none = {.silence = NOT_ASKED};
     struct node_facts *nodes = xcalloc(list->count + 1, sizeof *nodes);
-    struct cluster_facts f = {.nodes = nodes, .round_ms = c->tunables->sync_round_ms};
+    int64_t now_ms = clock_mono_ms(&clock_system);
+    int64_t unheld_since_ms = c->unheld_since_ms;
+    struct cluster_facts f = {
+        .nodes = nodes, .round_ms = c->tunables->sync_round_ms, .vip = vip->text};
     struct own own;
     json_t *j;
 
+    count_holders(c, vip, now_ms, &unheld_since_ms);
+    f.unheld_ms = unheld_since_ms > 0 ? now_ms - unheld_since_ms : 0;
     look_at_self(c, &own);
     for (size_t i = 0; i < list->count; i++) {
         const struct member *m = &list->items[i];
@@ -204,7 +233,7 @@ cluster_conditions(struct cluster *c, const struct member_list *list)
 
         if (i == list->self) {
             f.self = f.count;
-            nodes[f.count++] = facts_of_self(c, m, &own);
+            nodes[f.count++] = facts_of_self(c, m, &own, vip->held);
         } else if (!m->gone) {
             nodes[f.count++] = facts_of_peer(p != NULL ? p : &none, m);
         }

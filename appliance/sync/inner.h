@@ -67,6 +67,7 @@ struct cluster {
     size_t peer_count;
     char refusing[DETAIL_BYTES]; /* why this node does not take over what is newer, or "" */
     int64_t unequal_since_ms;    /* of this node, as of a peer */
+    int64_t unheld_since_ms; /* monotonic: not exactly one node holds the VIP; 0: one does */
 
     /* The thread's own. */
     int64_t pull_after_ms; /* monotonic: no pull before */
@@ -110,10 +111,12 @@ MUST_USE err_t cluster_hear(struct said *ret, const json_t *health, struct error
 /* Notes in *since_ms (0: they do not) since when they differ. */
 void cluster_compare_running(
     const struct hash *head, const char *running, int64_t now_ms, int64_t *since_ms);
-/* The same of this node. Once a round. */
+/* The same of this node, and of who holds the VIP. Once a round. */
 void cluster_look_at_self(struct cluster *c);
+
 /* As conditions_json. Under the lock. */
-json_t *cluster_conditions(struct cluster *c, const struct member_list *list);
+json_t *cluster_conditions(
+    struct cluster *c, const struct member_list *list, const struct cluster_vip *vip);
 
 /* ---- exchange ---- */
 

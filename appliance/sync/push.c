@@ -250,7 +250,9 @@ cluster_json(struct cluster *c)
     char message[CLUSTER_MESSAGE_BYTES];
     enum right right;
     char self[MEMBER_ID_BYTES];
+    struct cluster_vip vip;
 
+    cluster_look_at_vip(c, &vip);
     memcpy(self, list.items[list.self].id, sizeof self);
     qsort(list.items, list.count, sizeof *list.items, compare_names);
     lock_take(&c->lock);
@@ -265,7 +267,7 @@ cluster_json(struct cluster *c)
             (void)json_array_append_new(nodes, peer_json(p != NULL ? p : &none, m));
         }
     }
-    conditions = cluster_conditions(c, &list);
+    conditions = cluster_conditions(c, &list, &vip);
     lock_give(&c->lock);
     right = cluster_right(c, false, message);
     return json_pack(

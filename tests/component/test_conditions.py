@@ -3,6 +3,7 @@
 """What is wrong between two nodes is told by name, on both; real nodes on a bridge."""
 import json
 import os
+import socket
 import subprocess
 import unittest
 
@@ -13,6 +14,7 @@ from backend import Backend
 from cluster import HUB, Cluster
 from node import Node
 
+VIP = "10.77.0.200"
 TUNABLES = {"sync_round_ms": 100, "sync_health_ms": 500, "sync_again_ms": 500}
 
 
@@ -38,7 +40,28 @@ def wait_condition(one, name, about):
         raise AssertionError("%s, but %s" % (error, conditions(one))) from None
 
 
-class Two(unittest.TestCase):
+def run_cli(one, *words):
+    config = os.path.join(one.root, "cli.json")
+    if not os.path.exists(config):
+        own = one.api.get("/api/v1/cluster/key")
+        with open(config, "w", encoding="ascii", opener=lambda p, f: os.open(p, f, 0o600)) as file:
+            json.dump({"url": own["url"], "key": one.api.key, "pin": own["pin"]}, file)
+    return subprocess.run([os.path.join(node.BUILD, "lockstep"), "--config", config, *words],
+                          check=True, capture_output=True, text=True).stdout
+
+
+def restart(one, **tunables):
+    """Its daemon begins anew, with these tunables."""
+    one.stop()
+    with open(os.path.join(one.root, "tunables.json"), "w", encoding="ascii") as file:
+        json.dump(dict(node.TUNABLES, **TUNABLES, **tunables), file)
+    one.start()
+    one.wait_ready()
+
+
+class Pair(unittest.TestCase):
+    """Two nodes in step; one cluster for all tests of a class."""
+
     @classmethod
     def setUpClass(cls):
         cls.lab = Cluster(2, tunables=TUNABLES)
@@ -72,16 +95,6 @@ class Two(unittest.TestCase):
                        {"url": key["url"], "key": key["key"], "pin": key["pin"]})
         new.api.key = cls.a.api.key
 
-    @classmethod
-    def run_cli(cls, *words):
-        config = os.path.join(cls.a.root, "cli.json")
-        if not os.path.exists(config):
-            own = cls.a.api.get("/api/v1/cluster/key")
-            with open(config, "w", encoding="ascii", opener=lambda p, f: os.open(p, f, 0o600)) as file:
-                json.dump({"url": own["url"], "key": cls.a.api.key, "pin": own["pin"]}, file)
-        return subprocess.run([os.path.join(node.BUILD, "lockstep"), "--config", config, *words],
-                              check=True, capture_output=True, text=True).stdout
-
     def quiet(self):
         for one in (self.a, self.b):
             try:
@@ -89,6 +102,8 @@ class Two(unittest.TestCase):
             except AssertionError as error:
                 raise AssertionError("%s, but %s" % (error, conditions(one))) from None
 
+
+class Two(Pair):
     def test_1_none_where_all_is_right(self):
         self.quiet()
 
@@ -137,7 +152,7 @@ class Two(unittest.TestCase):
             self.assertEqual(set(conditions(one)), {("diverged", other.name)}, conditions(one))
 
     def test_5_told_by_the_command_line(self):
-        shown = self.run_cli("cluster")
+        shown = run_cli(self.a, "cluster")
         self.assertIn("error: diverged\n", shown)
         self.assertIn(revision(self.b), shown)
         self.assertIn("docs/runbooks/diverged.md", shown)
@@ -173,7 +188,7 @@ class Two(unittest.TestCase):
                              [({"set": True, "changed": True},) * 2])
             self.assertNotIn("PRIVATE", json.dumps(answer))
         self.assertEqual([head(one) for one in (self.a, self.b)], before)
-        shown = self.run_cli("compare", "n2")
+        shown = run_cli(self.a, "compare", "n2")
         self.assertIn("  - service left.test\n", shown)
         self.assertIn("  + service right.test\n", shown)
 
@@ -208,6 +223,88 @@ class Two(unittest.TestCase):
                                          tunables=TUNABLES)
         other.set_up()
         wait_condition(self.a, "tls_pin_differs", other)
+
+
+class Holders(Pair):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.a.api.create("vip_groups", name="public", addresses=[VIP + "/24"])
+        task = cls.a.api.apply()
+        assert task["state"] == "ok", task
+
+    def test_1_nobody_holds_it(self):
+        for one in (self.a, self.b):
+            told = wait_condition(one, "no_holder", one)
+            self.assertIn(VIP + "/24", told["cause"])
+            self.assertEqual(told["page"], "docs/runbooks/no_holder.md")
+        self.assertIn("error: no_holder\n", run_cli(self.a, "cluster"))
+        self.lab.vip(self.a, VIP)
+        self.quiet()
+
+    def test_2_two_hold_it(self):
+        self.lab.vip(self.a, VIP)
+        self.lab.hold(self.b, VIP)
+        for one in (self.a, self.b):
+            for holder in (self.a, self.b):
+                told = wait_condition(one, "two_holders", holder)
+                self.assertIn("n1, n2 have " + VIP, told["cause"])
+        self.assertIn("error: two_holders\n", run_cli(self.a, "cluster"))
+        self.lab.release(self.b, VIP)
+        self.quiet()
+
+    def test_3_the_one_that_is_cut_off_does_not_see_the_holder(self):
+        self.lab.vip(self.a, VIP)
+        self.quiet()
+        self.lab.cut(self.a, self.b)
+        wait_condition(self.b, "no_holder", self.b)
+        self.assertNotIn(("no_holder", "n1"), conditions(self.a))
+        self.lab.join_all()
+        self.quiet()
+
+
+class Refusing(Pair):
+    def test_1_what_keeps_a_node_behind_is_told_until_it_is_gone(self):
+        with self.b.ns, socket.create_server(("0.0.0.0", 8081)):
+            self.a.api.expect(200, "POST", "/api/v1/publish",
+                              {"url": "http://busy.test:8081", "to": [self.backend.target]})
+            task = self.a.api.apply()
+            self.assertEqual(task["state"], "ok", task)
+            for one in (self.a, self.b):
+                told = wait_condition(one, "refusing", self.b)
+                self.assertIn("8081", told["cause"])
+                told = wait_condition(one, "behind", self.b)
+                self.assertIn(revision(self.a), told["cause"])
+                self.assertIn(revision(self.b), told["cause"])
+            shown = run_cli(self.a, "cluster")
+            self.assertIn("error: refusing\n", shown)
+            self.assertIn("warning: behind\n", shown)
+            self.assertNotEqual(head(self.a), head(self.b))
+        self.quiet()
+        self.assertEqual(head(self.a), head(self.b))
+
+
+class Unlike(Pair):
+    def test_1_another_time(self):
+        restart(self.b, clock_ahead_ms=-7000)
+        told = wait_condition(self.a, "clock_skew", self.b)
+        self.assertIn("behind that of n1", told["cause"])
+        told = wait_condition(self.b, "clock_skew", self.a)
+        self.assertIn("ahead of that of n2", told["cause"])
+        restart(self.b)
+        self.quiet()
+
+    def test_2_another_release(self):
+        self.b.libexec = os.path.join(node.BUILD, "other_release")
+        restart(self.b)
+        for one, other in ((self.a, self.b), (self.b, self.a)):
+            told = wait_condition(one, "releases_differ", other)
+            for named in (self.a, self.b):
+                release = named.api.get("/api/v1/status")["release"]
+                self.assertIn("%s has %s" % (named.name, release), told["cause"])
+        self.b.libexec = node.BUILD
+        restart(self.b)
+        self.quiet()
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ CHANGES = {
     "commit_restore": ("POST", "/api/v1/commits/FORMER/restore", {}),
     "operator_put": ("PUT", "/api/v1/servers/v1/state", {"state": "maint"}),
     "operator_delete": ("DELETE", "/api/v1/servers/v1/state", None),
+    "cluster_draft_take": ("POST", "/api/v1/cluster/drafts/take", {"node": "n1"}),
     "cluster_overwrite": ("POST", "/api/v1/cluster/overwrite", {}),
 }
 # Of the rest it is decided that they change nothing that all nodes share.

@@ -22,15 +22,16 @@ DECIDED = {
     "signed_in": "session_get session_delete status_get object_list object_get singleton_get"
                  " draft_get config_diff config_check config_text commit_list commit_get"
                  " commit_diff render_create task_list task_get event_stream verify_get"
-                 " stats_get operator_get cluster_get cluster_compare session_unlock session_lock",
+                 " stats_get operator_get cluster_get cluster_compare cluster_drafts"
+                 " session_unlock session_lock",
     "operate": "operator_put operator_delete pool_check",
     "edit": "object_create object_replace object_merge object_delete singleton_replace"
             " singleton_merge draft_discard_all draft_discard config_apply config_confirm"
             " changes_create publish_create publish_delete import_create commit_restore"
-            " cluster_overwrite",
+            " cluster_overwrite cluster_draft_take",
     "manage": "cluster_key_get cluster_key_create cluster_join cluster_leave cluster_forget",
     "peer": "peer_health peer_members_get peer_members_create peer_config_read"
-            " peer_config_replace",
+            " peer_config_replace peer_draft_get peer_draft_taken",
 }
 OUTSIDE = "192.0.2.50"  # an address of the test that is not of the loopback range
 MANAGED = ("admins", "automation_keys")  # of these, edit means manage

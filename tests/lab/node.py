@@ -85,6 +85,7 @@ class Node:
         self.run_dir = os.path.join(self.root, "run")
         self.log_path = os.path.join(self.root, "log")
         self.api = Api(address, 8443)
+        self.libexec = BUILD
         self.process = None
         with open(os.path.join(self.root, "tunables.json"), "w", encoding="ascii") as file:
             json.dump(dict(TUNABLES, **(tunables or {})), file)
@@ -111,7 +112,7 @@ class Node:
 
     def command(self):
         command = [os.path.join(BUILD, "lockstep-run"), "--state-dir", self.state,
-                   "--run-dir", self.run_dir, "--user", str(UID), "--libexec", BUILD,
+                   "--run-dir", self.run_dir, "--user", str(UID), "--libexec", self.libexec,
                    "--haproxy", HAPROXY,
                    "--node-name", self.name,
                    "--listen", joined(self.api.address, self.api.port),

@@ -49,7 +49,7 @@ set_up(void **state)
     x.nodes[0] = node("n1", 8);
     x.nodes[1] = node("n2", 8);
     x.nodes[2] = node("n3", 8);
-    x.f = (struct cluster_facts){.nodes = x.nodes, .count = 3, .round_ms = ROUND_MS};
+    x.f = (struct cluster_facts){.nodes = x.nodes, .count = 3, .round_ms = ROUND_MS, .vip = ""};
     *state = &x;
     return 0;
 }
@@ -261,6 +261,54 @@ test_held_and_drafts_of_any_node(void **state)
         text(json_array_get(x->found, 1), "cause"), "2 objects, the last one by admin maria"));
 }
 
+static void
+test_nobody_holds_the_vip(void **state)
+{
+    struct fixture *x = *state;
+
+    x->f.unheld_ms = ROUND_MS + 1;
+    finds(x, NULL, 0); /* there is none */
+    x->f.vip = "192.0.2.9/24";
+    finds_one(x, "no_holder n1");
+    says(x, "cause", "n1 sees no node hold the VIP: 192.0.2.9/24, for 2.0 s");
+    says(x, "page", "docs/runbooks/no_holder.md");
+    x->f.unheld_ms = ROUND_MS; /* it may be moving */
+    finds(x, NULL, 0);
+    x->f.unheld_ms = ROUND_MS + 1;
+    x->f.count = 1;
+    finds(x, NULL, 0); /* there is nobody to wait for */
+}
+
+static void
+test_each_of_two_holders_is_named(void **state)
+{
+    static const char *const wanted[] = {"two_holders n1", "two_holders n3"};
+    struct fixture *x = *state;
+
+    x->f.vip = "192.0.2.9/24";
+    x->f.unheld_ms = ROUND_MS + 1;
+    x->nodes[0].holds = x->nodes[2].holds = true;
+    finds(x, wanted, ARRAY_LEN(wanted));
+    says(x, "cause", "n1, n3 have 192.0.2.9/24");
+    x->f.unheld_ms = 0;
+    finds(x, NULL, 0);
+}
+
+static void
+test_who_does_not_answer_is_not_counted_as_holder(void **state)
+{
+    static const char *const wanted[] = {"no_holder n1", "peer_unreachable n2"};
+    struct fixture *x = *state;
+
+    x->f.vip = "192.0.2.9/24";
+    x->f.unheld_ms = ROUND_MS + 1;
+    x->nodes[1].holds = true;
+    x->nodes[1].silence = UNREACHABLE;
+    x->nodes[1].failure = "no answer in time";
+    finds(x, wanted, ARRAY_LEN(wanted));
+    says(x, "cause", "VIP: 192.0.2.9/24");
+}
+
 int
 main(void)
 {
@@ -276,6 +324,10 @@ main(void)
         cmocka_unit_test_setup_teardown(test_skew_on_either_side, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_not_running_after_a_round, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_held_and_drafts_of_any_node, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_nobody_holds_the_vip, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_each_of_two_holders_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_who_does_not_answer_is_not_counted_as_holder, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
