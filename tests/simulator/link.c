@@ -7,10 +7,12 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "engine/problems_json.h"
+#include "engine/sync_check.h"
 #include "peer/calls.h"
 #include "tests/simulator/sim.h"
 
 #define ANSWER_BYTES SYNC_DOC_MAX
+#define CHECK_BYTES  ((size_t)4 << 20)
 
 struct calls {
     bool stopped;
@@ -205,6 +207,44 @@ answer_put(const struct request *q)
     return r;
 }
 
+/* Whatever it finds, it leaves no trace. */
+static struct reply
+answer_check(const struct request *q)
+{
+    const struct sim_node *n = &sim.nodes[q->to];
+    struct sim_print before = sim_print_of(q->to);
+    struct sim_print after;
+    struct sync_origin origin = {.how = SYNC_PUSHED, .from = sim.nodes[q->from].name};
+    struct sync_checked checked = {.same = false};
+    struct sync_doc d = {.has_index = false};
+    struct problems problems;
+    struct arena *arena = arena_new(CHECK_BYTES);
+    struct error e;
+    struct reply r;
+    err_t code = sync_doc_read(q->body, &d, &e);
+
+    problems_init(&problems, arena);
+    if (code == ERR_OK) {
+        code = sync_check(n->lab->en, &d, &origin, &checked, &problems, &e);
+    }
+    if (code == ERR_CONFLICT && checked.result.refusal != NULL) {
+        r = problem(409, checked.result.refusal, e.msg);
+    } else if (code != ERR_OK) {
+        r = error_reply(&e);
+    } else {
+        r = (struct reply){200, json_pack("{s:s}", "state", "checked")};
+    }
+    sim_note("    %s checks for %s: %ld", n->name, sim.nodes[q->from].name, r.status);
+    free(checked.result.missing);
+    sync_doc_free(&d);
+    arena_free(arena);
+    after = sim_print_of(q->to);
+    if (!n->dead && !sim_print_equal(&before, &after)) {
+        sim_fail("%s checked, and is not as it was", n->name);
+    }
+    return r;
+}
+
 static struct reply
 route(const struct request *q)
 {
@@ -218,6 +258,9 @@ route(const struct request *q)
     }
     if (strcmp(path, "/peer/v1/members") == 0) {
         return answer_members(q);
+    }
+    if (strcmp(path, "/peer/v1/check") == 0) {
+        return answer_check(q);
     }
     return strcmp(path, "/peer/v1/config/read") == 0 ? answer_read(q) : answer_put(q);
 }
