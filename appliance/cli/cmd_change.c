@@ -338,6 +338,7 @@ apply_body(struct cli *c, json_t *body)
 {
     json_auto_t *words = cli_option_list(c, "--only");
     json_auto_t *authors = cli_option_list(c, "--author");
+    json_auto_t *skipped = cli_option_list(c, "--skip-node");
     json_auto_t *objects = json_array();
     int status = read_only(c, words, objects);
 
@@ -347,6 +348,9 @@ apply_body(struct cli *c, json_t *body)
             body, "only", json_pack("{s:O, s:O}", "objects", objects, "authors", authors));
     }
     set_confirm(c, body);
+    if (json_array_size(skipped) > 0) {
+        json_object_set(body, "skip_nodes", skipped);
+    }
     return status;
 }
 

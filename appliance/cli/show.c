@@ -98,12 +98,20 @@ put_object(struct buf *out, const char *kind, const char *name)
     }
 }
 
-/* "kind name /pointer: ", as far as it is known. */
+/* "on node: kind name /pointer: ", as far as it is known. */
 static void
 put_place(struct buf *out, const json_t *problem)
 {
     const char *pointer = cli_str(problem, "pointer");
+    const char *node = cli_str(problem, "node");
     size_t before = out->len;
+
+    if (node[0] != '\0') {
+        buf_puts(out, "on ");
+        cli_put_text(out, node);
+        buf_puts(out, ": ");
+        before = out->len;
+    }
 
     put_object(out, cli_str(problem, "kind"), cli_str(problem, "name"));
     if (pointer[0] != '\0') {

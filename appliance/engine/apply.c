@@ -15,6 +15,7 @@
 #define OPS_BYTES     ((size_t)64 << 20)
 #define RUN_BYTES     ((size_t)16 << 20)
 #define MESSAGE_BYTES 600
+#define POINTER_BYTES 40
 
 /* Both names of a state's crash points; final states have none. */
 struct crash_names {
@@ -45,7 +46,13 @@ job_free(struct apply *a)
         sync_doc_free(a->adopt);
     }
     free(a->adopt);
+    if (a->offer != NULL) {
+        sync_doc_free(a->offer);
+    }
+    free(a->offer);
+    json_decref(a->checked);
     json_decref(a->pushed);
+    free(a->skip);
     snapshot_unref(a->adopted);
     arena_free(a->ops_arena);
     arena_free(a->arena);
@@ -126,14 +133,14 @@ result_json(const struct apply *a)
     char id[SHA256_HEX + 1];
 
     if (a->head.rev == 0) {
-        return NULL;
+        return a->checked != NULL ? json_pack("{s:O}", "checked", a->checked) : NULL;
     }
     hash_hex(&a->head.id, id);
     return json_pack(
-        "{s:I, s:s, s:I, s:o, s:O*}", "rev", (json_int_t)a->head.rev, "commit", id, "local_rev",
-        (json_int_t)a->local_rev, "confirm_until",
-        a->confirm_s > 0 ? json_time(a->head.confirm_until_ms) : json_null(), "nodes",
-        a->pushed);
+        "{s:I, s:s, s:I, s:o, s:O*, s:O*}", "rev", (json_int_t)a->head.rev, "commit", id,
+        "local_rev", (json_int_t)a->local_rev, "confirm_until",
+        a->confirm_s > 0 ? json_time(a->head.confirm_until_ms) : json_null(), "checked",
+        a->checked, "nodes", a->pushed);
 }
 
 static void
@@ -305,6 +312,46 @@ check_draft(
     return code == ERR_OK ? actor_may(q->who, v->now.shared, after.shared, e) : code;
 }
 
+/* Each has to be another node. */
+static err_t
+check_skipped(
+    struct engine *en, const struct apply_request *q, struct problems *p, struct error *e)
+{
+    size_t errors = p->errors;
+
+    for (size_t i = 0; i < q->skip_count; i++) {
+        char pointer[POINTER_BYTES];
+        struct member found;
+        struct error unused;
+
+        if (members_find(en, q->skip_nodes[i], &found, &unused) == ERR_OK) {
+            crypt_wipe(&found, sizeof found);
+            continue;
+        }
+        (void)snprintf(pointer, sizeof pointer, "/skip_nodes/%zu", i);
+        problems_add(
+            p, SEVERITY_ERROR, "no_such_node", &(struct problem){.pointer = pointer},
+            "There is no other node \"%.*s\" in the cluster.",
+            problems_cut(q->skip_nodes[i], COMMIT_NODE_BYTES), q->skip_nodes[i]);
+    }
+    return p->errors > errors ? error_set(e, ERR_INVALID, "%s", edit_first_error(p)) : ERR_OK;
+}
+
+static void
+copy_skipped(struct apply *a, const struct apply_request *q)
+{
+    a->skip = xcalloc(q->skip_count + 1, sizeof *a->skip);
+    for (size_t i = 0; i < q->skip_count; i++) {
+        struct member found;
+        struct error unused;
+
+        if (members_find(a->en, q->skip_nodes[i], &found, &unused) == ERR_OK) {
+            memcpy(a->skip[a->skip_count++].text, found.id, sizeof found.id);
+            crypt_wipe(&found, sizeof found);
+        }
+    }
+}
+
 /* What can be seen now, so that the caller gets it as an answer and not by the task. *ret_only:
  * the chosen rows, to be freed. */
 static err_t
@@ -317,6 +364,9 @@ check_request(
     char hex[SHA256_HEX + 1];
     err_t code = confirm_refuse(en, e);
 
+    if (code == ERR_OK) {
+        code = check_skipped(en, q, p, e);
+    }
     if (code != ERR_OK) {
         return code;
     }
@@ -378,6 +428,7 @@ apply_start(
     a->has_only = q->only != NULL;
     a->only = only;
     a->confirm_s = q->confirm_s;
+    copy_skipped(a, q);
     a->mode = q->ops != NULL ? APPLY_OPS : APPLY_DRAFT;
     a->author = xstrdup(q->who->name);
     a->note = q->note != NULL ? xstrdup(q->note) : NULL;

@@ -31,6 +31,8 @@ struct apply_request {
     const struct change_set *ops;  /* NULL: the draft; else these, on top of the head */
     const struct apply_only *only; /* of the draft; NULL: all of it */
     int64_t confirm_s; /* goes back by itself when not confirmed so soon; 0: stays */
+    const char *const *skip_nodes; /* names or ids: not asked whether they accept it */
+    size_t skip_count;
 };
 
 /* Queues an apply and returns its task at once (ids in task.h). What is wrong with base or

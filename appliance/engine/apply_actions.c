@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "engine/apply_job.h"
 #include "engine/members.h"
@@ -111,13 +114,6 @@ note_difference(void *ctx, const struct object *before, const struct object *aft
     (*count)++;
 }
 
-/* On somebody's request. */
-static bool
-changes_content(const struct apply *a)
-{
-    return a->mode == APPLY_DRAFT || a->mode == APPLY_OPS;
-}
-
 static enum apply_event
 act_plan(struct apply *a, struct error *e)
 {
@@ -126,8 +122,12 @@ act_plan(struct apply *a, struct error *e)
     err_t code;
 
     a->view = engine_view(a->en);
+    /* Pushed and pulled at the same time. */
+    if (a->mode == APPLY_ADOPT && hash_equal(&a->adopt->head, &a->view->head.id)) {
+        return AE_NOTHING;
+    }
     code = check_base(a, e);
-    if (code == ERR_OK && changes_content(a)) {
+    if (code == ERR_OK && apply_changes_content(a)) {
         code = confirm_refuse(a->en, e);
     }
     if (code == ERR_OK) {
@@ -141,7 +141,7 @@ act_plan(struct apply *a, struct error *e)
     }
     snapshot_diff(a->view->now.shared, a->candidate.shared, note_difference, &changes);
     snapshot_diff(a->view->now.local, a->candidate.local, note_difference, &changes);
-    if (changes == 0 && changes_content(a)) {
+    if (changes == 0 && apply_changes_content(a)) {
         return AE_NOTHING;
     }
     errors = a->problems->errors;
@@ -237,10 +237,23 @@ act_render(struct apply *a, struct error *e)
         serving_confirm(a->en, a->files->digest, a->candidate.shared, e) != ERR_OK) {
         return AE_FAIL;
     }
-    return AE_SAME;
+    return apply_asks_peers(a) ? AE_SAME : AE_NOTHING;
 }
 
 /* ---- check, bind ---- */
+
+/* Accepted here for the apply of which this is the push, and still there: those that are not
+ * in use leave in time. 0: there is none. */
+static int64_t
+take_kept(const struct apply *a)
+{
+    int64_t number = kept_take(a->en, a->files->digest, a->view->local_rev);
+    char path[PATH_MAX];
+
+    (void)snprintf(
+        path, sizeof path, "%s/%lld/haproxy.cfg", a->en->generation_dir, (long long)number);
+    return number != 0 && file_exists_at(AT_FDCWD, path) ? number : 0;
+}
 
 static enum apply_event
 act_check(struct apply *a, struct error *e)
@@ -248,19 +261,29 @@ act_check(struct apply *a, struct error *e)
     struct generation_check check = {0};
     struct generation known;
     struct error unused;
-    err_t code;
+    int64_t kept = 0;
+    err_t code = ERR_OK;
 
     /* A reconcile that is repeated must not fill the disk with equal generations. */
     if (a->mode == APPLY_FOLLOW &&
         generation_find(a->en, a->files->digest, &known, &unused) == ERR_OK) {
         check.number = known.number;
     }
-    code = generation_stage(a->en, a->files, &check, a->problems, e);
+    if (a->mode == APPLY_ADOPT) {
+        kept = take_kept(a);
+    }
+    if (kept != 0) {
+        check.number = kept;
+    } else {
+        code = generation_stage(a->en, a->files, &check, a->problems, e);
+    }
     a->number = check.number;
     if (code == ERR_OK) {
         code = apply_save_generation(a, GENERATION_STAGED, e);
     }
-    if (check.only_weights) {
+    if (kept != 0) {
+        apply_detail(a, "generation %lld, checked before", (long long)kept);
+    } else if (check.only_weights) {
         apply_detail(
             a, "generation %lld, only weights differ from what the checker accepted",
             (long long)check.number);
@@ -280,7 +303,7 @@ act_bind(struct apply *a, struct error *e)
     err_t code = generation_bind_test(a->en, &a->candidate, held, &count, a->problems, e);
 
     apply_detail(a, "%zu tried", count);
-    return event_of(code);
+    return code == ERR_OK && !apply_asks_peers(a) ? AE_NOTHING : event_of(code);
 }
 
 /* ---- activate, load, verify ---- */
@@ -346,40 +369,6 @@ act_settle(struct apply *a, struct error *e)
         return AE_NOTHING;
     }
     return event_of(code);
-}
-
-/* ---- push ---- */
-
-/* Here it serves and is saved: a node that has not taken it is named, and heals. */
-static enum apply_event
-act_push(struct apply *a, struct error *e)
-{
-    const struct engine_cluster *cluster = engine_cluster_take(a->en);
-    size_t behind = 0;
-    size_t i;
-    json_t *node;
-
-    a->pushed = cluster != NULL ? cluster->push(cluster->ctx) : json_array();
-    if (cluster != NULL) {
-        engine_cluster_give(a->en);
-    }
-    json_array_foreach(a->pushed, i, node)
-    {
-        if (strcmp(json_string_value(json_object_get(node, "state")), "ok") != 0) {
-            behind++;
-            (void)error_set(
-                e, ERR_UNAVAILABLE, "%s: %.180s",
-                json_string_value(json_object_get(node, "node")),
-                json_string_value(json_object_get(node, "detail")));
-        }
-    }
-    if (behind > 0) {
-        a->behind = behind;
-        return AE_FAIL;
-    }
-    apply_detail(
-        a, "%zu other node%s", json_array_size(a->pushed), PLURAL(json_array_size(a->pushed)));
-    return AE_OK;
 }
 
 /* ---- back ---- */
@@ -474,8 +463,10 @@ act_back_verify(struct apply *a, struct error *e)
 
 /* ---- table ---- */
 
-/* Of final states. */
-#define act_none NULL
+/* Of final states, and of those that have a file of their own. */
+#define act_none  NULL
+#define act_peers apply_peers
+#define act_push  apply_push
 
 static const action_fn actions[] = {
 #define STATE_ACTION(state, text, action) [AS_##state] = act_##action,

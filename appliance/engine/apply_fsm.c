@@ -19,10 +19,15 @@ static const struct apply_edge edges[APPLY_STATE_COUNT][APPLY_EVENT_COUNT] = {
          NOTHING(DONE, "nothing to apply")},
     [AS_RENDER] =
         {OK(CHECK, "the files are made"), FAIL(FAILED, "the files cannot be made"),
-         SAME(COMMIT, "HAProxy runs these files already")},
+         SAME(PEERS, "HAProxy runs these files already"),
+         NOTHING(COMMIT, "HAProxy runs these files already")},
     [AS_CHECK] = {OK(BIND, "the checker accepted it"), FAIL(FAILED, "the checker refused it")},
     [AS_BIND] =
-        {OK(ACTIVATE, "every address is free"), FAIL(FAILED, "an address cannot be used")},
+        {OK(PEERS, "every address is free"), FAIL(FAILED, "an address cannot be used"),
+         NOTHING(ACTIVATE, "every address is free")},
+    [AS_PEERS] =
+        {OK(ACTIVATE, "no other node refused it"), FAIL(FAILED, "another node refused it"),
+         SAME(COMMIT, "no other node refused it")},
     [AS_ACTIVATE] =
         {OK(LOAD, "the files are switched"), FAIL(BACK, "the files could not be switched")},
     [AS_LOAD] = {OK(VERIFY, "HAProxy loaded it"), FAIL(BACK, "HAProxy did not load it")},

@@ -10,8 +10,9 @@
 #define APPLY_STATES(X)                                                                        \
     X(PLAN, "Plan", plan) /* candidate from head and draft or ops */                           \
     X(RENDER, "Render", render)                                                                \
-    X(CHECK, "Check", check)          /* stage, haproxy -c */                                  \
-    X(BIND, "Test addresses", bind)   /* bind-test of new or changed ones */                   \
+    X(CHECK, "Check", check)        /* stage, haproxy -c */                                    \
+    X(BIND, "Test addresses", bind) /* bind-test of new or changed ones */                     \
+    X(PEERS, "Check on the other nodes", peers)                                                \
     X(ACTIVATE, "Activate", activate) /* switch the current generation */                      \
     X(LOAD, "Load into HAProxy", load)                                                         \
     X(VERIFY, "See that it answers", verify)                                                   \
@@ -34,7 +35,7 @@ enum apply_state { APPLY_STATES(APPLY_STATE_ENUM) };
 #define APPLY_STATE_COUNT (AS_BROKEN + 1)
 
 /* AE_SAME: the rendered files are those that HAProxy runs already: nothing to load.
- * AE_NOTHING: there is nothing to apply. */
+ * AE_NOTHING: there is nothing to apply, or nobody to ask or to hand it to. */
 enum apply_event { AE_OK, AE_FAIL, AE_SAME, AE_NOTHING };
 
 #define APPLY_EVENT_COUNT (AE_NOTHING + 1)

@@ -6,6 +6,7 @@
 #include "engine/apply_fsm.h"
 #include "engine/apply_only.h"
 #include "engine/generation.h"
+#include "engine/members.h"
 #include "engine/sync_doc.h"
 
 enum apply_mode {
@@ -28,6 +29,8 @@ struct apply {
     struct arena *ops_arena;
     struct only_rows only;
     int64_t confirm_s;
+    struct node_id *skip; /* nodes that are not asked */
+    size_t skip_count;
     struct sync_doc *adopt;   /* of APPLY_ADOPT: on top of base */
     struct snapshot *adopted; /* what it makes of the shared container */
 
@@ -49,6 +52,8 @@ struct apply {
     bool same;                 /* HAProxy runs these files already */
     bool switched;             /* current may be ours */
     bool back_failed;          /* files or HAProxy may not be as before */
+    struct sync_doc *offer;    /* the candidate, for the other nodes */
+    json_t *checked;           /* what the other nodes said of it; NULL: not asked */
     json_t *pushed;            /* what became of it on the other nodes */
     size_t behind;             /* of them that have not taken it */
     struct commit head;        /* what COMMIT made */
@@ -72,6 +77,12 @@ void apply_detail(struct apply *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 MUST_USE err_t apply_load(struct apply *a, struct error *e);
 MUST_USE err_t
 apply_reload(struct apply *a, int64_t number, struct problems *p, struct error *e);
+/* On somebody's request: not to follow another node, nor to go back. */
+bool apply_changes_content(const struct apply *a);
+/* Whether other nodes have to be asked before. */
+bool apply_asks_peers(const struct apply *a);
+enum apply_event apply_peers(struct apply *a, struct error *e);
+enum apply_event apply_push(struct apply *a, struct error *e);
 /* The commit, on the engine thread. */
 MUST_USE err_t apply_commit(struct apply *a, struct error *e);
 MUST_USE err_t

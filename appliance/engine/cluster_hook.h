@@ -4,14 +4,32 @@
 #ifndef LOCKSTEP_ENGINE_CLUSTER_HOOK_H
 #define LOCKSTEP_ENGINE_CLUSTER_HOOK_H
 
-#include "engine/engine.h"
+#include "engine/sync_doc.h"
+#include "model/member.h"
+
+struct node_id {
+    char text[MEMBER_ID_BYTES];
+};
+
+/* What an apply would make the head, for the other nodes to look at. */
+struct cluster_candidate {
+    const struct sync_doc *doc;
+    const struct node_id *skip; /* nodes that are not asked */
+    size_t skip_count;
+    int64_t task; /* whose present step tells how far it is */
+};
 
 /* What keeps nodes in step, as the engine calls it. */
 struct engine_cluster {
     void *ctx;
     /* Hands the head to the other nodes and waits for them; on the apply thread. A new
      * reference to [{"node", "state": "ok" | "failed" | "skipped", "code", "detail"}]. */
-    json_t *(*push)(void *ctx);
+    json_t *(*push)(void *ctx, int64_t task);
+    /* Has every node that answers and is in step check the candidate, all at once, and waits
+     * for them; on the apply thread. The same list, "failed" when it
+     * refused, with its problems; "skipped" when it was not asked or did not answer, which
+     * hinders nothing. */
+    json_t *(*check)(void *ctx, const struct cluster_candidate *q, struct problems *p);
     void (*changed)(void *ctx); /* the head moved without an apply; must not block */
 };
 

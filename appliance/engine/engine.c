@@ -332,6 +332,7 @@ engine_new(const struct engine_config *config)
     lock_init(&en->lock);
     lock_init(&en->look_lock);
     lock_init(&en->check_lock);
+    lock_init(&en->peer_check_lock);
     lock_cond_init(&en->changed);
     en->events = events_new();
     en->tasks = tasks_new(config->clock, en->events);
@@ -428,6 +429,7 @@ free_parts(struct engine *en)
     (void)pthread_mutex_destroy(&en->lock);
     (void)pthread_mutex_destroy(&en->look_lock);
     (void)pthread_mutex_destroy(&en->check_lock);
+    (void)pthread_mutex_destroy(&en->peer_check_lock);
 }
 
 void

@@ -167,7 +167,7 @@ next_on_engine(struct engine *en, void *ctx, struct error *e)
 {
     struct next_call *call = ctx;
 
-    return store_generation_next(en->store, &call->number, e);
+    return kept_next_number(en, &call->number, e);
 }
 
 /* Writes, lets the helper copy and check, and removes what was written: the copy counts. */
@@ -217,6 +217,9 @@ generation_stage(
     if (next.number != 0) {
         /* It may be gone, or not be what it was. */
         code = stage_as(en, files, next.number, arena, &said, &refused);
+    }
+    if (code != ERR_OK && check->reserved) {
+        return error_set(e, code, "%s", refused.msg);
     }
     if (code != ERR_OK) {
         code = engine_run(en, next_on_engine, &next, e);

@@ -35,6 +35,14 @@ struct follow {
     unsigned down_rounds;
 };
 
+/* Files that were checked for an apply of another node. Engine thread only. */
+struct kept {
+    int64_t reserved; /* number of its generation, given to no other; 0: none */
+    char digest[RENDER_DIGEST_HEX + 1];
+    int64_t local_rev;
+    int64_t until_ms; /* monotonic; 0: nothing is kept */
+};
+
 struct operators;
 struct stats_cache;
 struct own_traffic;
@@ -60,6 +68,7 @@ struct engine {
     pthread_t own_thread;
     struct store *store;
     struct store_state live; /* what the database holds */
+    struct kept kept;
 
     /* Leaf lock: nothing is called with it held. */
     pthread_mutex_t lock;
@@ -75,7 +84,8 @@ struct engine {
 
     pthread_mutex_t check_lock; /* one check without an apply at a time, under one number */
     int64_t check_number;
-    pthread_mutex_t look_lock; /* one measurement at a time */
+    pthread_mutex_t peer_check_lock; /* one check for another node at a time */
+    pthread_mutex_t look_lock;       /* one measurement at a time */
     struct operators *operators;
     struct stats_cache *stats;
     struct own_traffic *own_traffic;

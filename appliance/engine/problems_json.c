@@ -80,10 +80,11 @@ problems_json(const struct problems *p)
         (void)json_array_append_new(
             list,
             json_pack(
-                "{s:s, s:s, s:o, s:o, s:o, s:o}", "severity", severity_name(item->severity),
-                "code", item->code, "kind", json_foreign_text(item->kind), "name",
-                json_foreign_text(item->name), "pointer", json_foreign_text(item->pointer),
-                "message", json_foreign_text(item->message)));
+                "{s:s, s:s, s:o, s:o, s:o, s:o, s:o*}", "severity",
+                severity_name(item->severity), "code", item->code, "kind",
+                json_foreign_text(item->kind), "name", json_foreign_text(item->name), "pointer",
+                json_foreign_text(item->pointer), "message", json_foreign_text(item->message),
+                "node", item->node != NULL ? json_foreign_text(item->node) : NULL));
     }
     return list;
 }

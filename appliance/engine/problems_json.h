@@ -7,7 +7,8 @@
 
 #include "model/problems.h"
 
-/* [{"severity", "code", "kind", "name", "pointer", "message"}]; kind and name may be null. */
+/* [{"severity", "code", "kind", "name", "pointer", "message", "node"}]; kind and name may be
+ * null, and node is there where another node found it. */
 json_t *problems_json(const struct problems *p);
 /* RFC 3339; null for 0. */
 json_t *json_time(int64_t wall_ms);

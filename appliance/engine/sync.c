@@ -368,6 +368,37 @@ start_job(struct engine *en, struct sync_doc *d, struct taking *t, struct error 
     return code;
 }
 
+static void
+taking_fini(struct taking *t)
+{
+    for (size_t i = 0; i < t->found.count; i++) {
+        object_unref(t->found.items[i]);
+    }
+    free(t->found.items);
+    snapshot_unref(t->own_shared);
+    snapshot_unref(t->shared);
+}
+
+err_t
+sync_weigh(
+    struct engine *en, const struct sync_doc *d, const struct sync_origin *origin,
+    struct sync_result *ret, struct sync_weighed *ret_weighed, struct error *e)
+{
+    struct taking t = {.d = d, .origin = origin, .ret = ret};
+    err_t code;
+
+    *ret = (struct sync_result){.task = 0};
+    code = engine_run(en, decide_on_engine, &t, e);
+    if (code == ERR_OK && ret->refusal == NULL) {
+        code = make_content(en, &t, e);
+    }
+    if (code == ERR_OK) {
+        *ret_weighed = (struct sync_weighed){t.own.id, t.head.fp, TAKE(t.shared)};
+    }
+    taking_fini(&t);
+    return code;
+}
+
 err_t
 sync_take(
     struct engine *en, struct sync_doc *d, const struct sync_origin *origin,
@@ -389,12 +420,7 @@ sync_take(
             code = start_job(en, d, &t, e);
         }
     }
-    for (size_t i = 0; i < t.found.count; i++) {
-        object_unref(t.found.items[i]);
-    }
-    free(t.found.items);
-    snapshot_unref(t.own_shared);
-    snapshot_unref(t.shared);
+    taking_fini(&t);
     sync_doc_free(d);
     return code;
 }

@@ -63,6 +63,18 @@ MUST_USE err_t sync_take(
     struct engine *en, struct sync_doc *d, const struct sync_origin *origin,
     struct sync_result *ret, struct error *e);
 
+/* What it would make of this node, for whoever looks at it before. */
+struct sync_weighed {
+    struct hash own; /* the head that it stands on */
+    struct hash fp;
+    struct snapshot *shared; /* a reference; NULL where it is the head already */
+};
+
+/* As sync_take, but nothing is taken: ret->refusal is "same" where it is the head already. */
+MUST_USE err_t sync_weigh(
+    struct engine *en, const struct sync_doc *d, const struct sync_origin *origin,
+    struct sync_result *ret, struct sync_weighed *ret_weighed, struct error *e);
+
 /* A commit that is stored here. ERR_NOT_FOUND. */
 MUST_USE err_t
 sync_commit_get(struct engine *en, const struct hash *id, struct commit *ret, struct error *e);

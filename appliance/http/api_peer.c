@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "engine/facts.h"
+#include "engine/sync_check.h"
 #include "http/api.h"
 #include "http/reply.h"
 #include "http/wait.h"
@@ -199,38 +200,85 @@ on_task(struct request *r, json_t *task, bool ended)
     json_decref(task);
 }
 
+/* Who handed it over, by the name that this node knows. */
+struct sender {
+    struct member member;
+    struct sync_origin origin;
+};
+
+static void
+find_sender(struct request *r, struct sender *ret)
+{
+    const char *from = r->header.node_id != NULL ? r->header.node_id : "unknown";
+    struct error unused;
+
+    *ret = (struct sender){.origin = {.how = SYNC_PUSHED, .from = from}};
+    if (members_find(r->http->config.engine, from, &ret->member, &unused) == ERR_OK) {
+        ret->origin.from = ret->member.name;
+    }
+    crypt_wipe(ret->member.key, sizeof ret->member.key);
+    ret->origin.outranks = cluster_outranks(r->http->config.cluster, ret->member.id);
+}
+
+/* What is not taken, and why. */
+static void
+reply_not_taken(
+    struct request *r, const struct sync_result *result, const struct error *e,
+    const struct problems *p)
+{
+    if (e->code == ERR_NOT_FOUND && result->missing_count > 0) {
+        reply_taken(r, "missing", sync_entries_json(result->missing, result->missing_count));
+    } else if (e->code == ERR_CONFLICT && result->refusal != NULL) {
+        reply_problem(r, 409, result->refusal, "%s", e->msg);
+    } else {
+        reply_error(r, e, p);
+    }
+}
+
+void
+http_peer_check(struct request *r)
+{
+    struct problems *p = request_problems(r);
+    struct sync_checked checked = {.same = false};
+    struct sync_doc d = {.has_index = false};
+    struct sender sender;
+    struct error e = {.code = ERR_OK};
+    char fp[SHA256_HEX + 1];
+    err_t code = sync_doc_read(r->json, &d, &e);
+
+    if (code == ERR_OK) {
+        find_sender(r, &sender);
+        code = sync_check(r->http->config.engine, &d, &sender.origin, &checked, p, &e);
+    }
+    if (code == ERR_OK) {
+        hash_hex(&checked.fp, fp);
+        reply_json(
+            r, 200,
+            json_pack(
+                "{s:s, s:s, s:I}", "state", checked.same ? "same" : "checked", "fp", fp,
+                "local_rev", (json_int_t)checked.local_rev));
+    } else {
+        reply_not_taken(r, &checked.result, &e, p);
+    }
+    free(checked.result.missing);
+    sync_doc_free(&d);
+}
+
 void
 http_peer_config_replace(struct request *r)
 {
-    const char *from = r->header.node_id != NULL ? r->header.node_id : "unknown";
-    struct member sender = {.name = ""};
     struct sync_result result = {.task = 0};
+    struct sender sender;
     struct sync_doc d;
     struct error e;
     err_t code = sync_doc_read(r->json, &d, &e);
 
     if (code == ERR_OK) {
-        struct error unused;
-
-        if (members_find(r->http->config.engine, from, &sender, &unused) == ERR_OK) {
-            from = sender.name;
-        }
-        code = sync_take(
-            r->http->config.engine, &d,
-            &(struct sync_origin){
-                .how = SYNC_PUSHED,
-                .from = from,
-                .outranks = cluster_outranks(r->http->config.cluster, sender.id),
-            },
-            &result, &e);
+        find_sender(r, &sender);
+        code = sync_take(r->http->config.engine, &d, &sender.origin, &result, &e);
     }
-    crypt_wipe(sender.key, sizeof sender.key);
-    if (code == ERR_NOT_FOUND && result.missing_count > 0) {
-        reply_taken(r, "missing", sync_entries_json(result.missing, result.missing_count));
-    } else if (code == ERR_CONFLICT && result.refusal != NULL) {
-        reply_problem(r, 409, result.refusal, "%s", e.msg);
-    } else if (code != ERR_OK) {
-        reply_error(r, &e, NULL);
+    if (code != ERR_OK) {
+        reply_not_taken(r, &result, &e, NULL);
     } else if (result.task == 0) {
         reply_taken(r, "same", NULL);
     } else {

@@ -87,6 +87,7 @@ problems_add(
     (void)vsnprintf(message, sizeof message, fmt, ap);
     va_end(ap);
     if (!keep(p->arena, where->kind, &item.kind) || !keep(p->arena, where->name, &item.name) ||
+        !keep(p->arena, where->node, &item.node) ||
         !keep(p->arena, where->pointer != NULL ? where->pointer : "", &item.pointer) ||
         !keep(p->arena, message, &item.message)) {
         p->dropped++;

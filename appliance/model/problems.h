@@ -16,6 +16,7 @@ struct problem {
     const char *kind;    /* "pool", or NULL when it concerns no object */
     const char *name;    /* object's name */
     const char *pointer; /* "/members/0/server" inside the object; "" = the whole */
+    const char *node;    /* the other node that found it, or NULL: this one */
     const char *message; /* a sentence for people: what is wrong and what to do */
 };
 
@@ -29,7 +30,7 @@ struct problems {
 };
 
 void problems_init(struct problems *p, struct arena *arena);
-/* kind, name, pointer may be NULL; all texts but code are copied, cut at 511 bytes. */
+/* kind, name, pointer, node may be NULL; all texts but code are copied, cut at 511 bytes. */
 void problems_add(
     struct problems *p, enum severity severity, const char *code, const struct problem *where,
     const char *fmt, ...) PRINTF_LIKE(5, 6);

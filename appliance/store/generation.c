@@ -27,6 +27,23 @@ forget_old(struct store *s, int64_t newest, struct error *e)
 }
 
 err_t
+store_generation_last(struct store *s, int64_t *ret_number, struct error *e)
+{
+    CLEANUP(query_cleanup) struct query q = {0};
+    err_t code;
+
+    store_enter(s);
+    code = query_open(s->db, "SELECT last_generation FROM meta WHERE one = 1", &q, e);
+    if (code == ERR_OK) {
+        code = query_need(&q, "the row of meta", e);
+    }
+    if (code == ERR_OK) {
+        *ret_number = col_i64(&q, 0);
+    }
+    return code;
+}
+
+err_t
 store_generation_next(struct store *s, int64_t *ret_number, struct error *e)
 {
     /* Counted in meta, so that the number of a generation that failed before it got a row is

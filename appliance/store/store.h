@@ -77,8 +77,7 @@ MUST_USE err_t store_commit(
     struct error *e);
 MUST_USE err_t store_wait_end(struct store *s, struct error *e);
 
-/* One transaction: rows of drop leave (nothing happens where there is none), rows of put
- * replace theirs, with their base. */
+/* One transaction: rows of drop leave, if any; rows of put replace theirs, with their base. */
 MUST_USE err_t store_draft_write(
     struct store *s, const struct draft_list *put, const struct draft_list *drop,
     struct error *e);
@@ -114,6 +113,7 @@ struct generation {
     int64_t at_ms;
 };
 
+MUST_USE err_t store_generation_last(struct store *s, int64_t *ret_number, struct error *e);
 /* A number that was never given before. Rows before the last good one leave, but for 1000. */
 MUST_USE err_t store_generation_next(struct store *s, int64_t *ret_number, struct error *e);
 MUST_USE err_t

@@ -43,31 +43,42 @@ error_of_status(long status)
 }
 
 err_t
+cluster_read_answer(
+    struct call_answer *a, json_t **ret, char ret_code[CODE_BYTES], struct error *e)
+{
+    const char *detail, *name;
+    err_t code;
+
+    ret_code[0] = '\0';
+    if (a->error.code != ERR_OK) {
+        return error_set(e, a->error.code, "%s", a->error.msg);
+    }
+    if (json_parse(buf_str(&a->body), a->body.len, ret, e) != ERR_OK) {
+        return error_set(e, ERR_UNAVAILABLE, "the answer (status %ld) is no JSON", a->status);
+    }
+    if (a->status < 400) {
+        return ERR_OK;
+    }
+    detail = json_string_value(json_object_get(*ret, "detail"));
+    name = json_string_value(json_object_get(*ret, "code"));
+    code =
+        error_set(e, error_of_status(a->status), "%.200s", detail != NULL ? detail : "refused");
+    (void)snprintf(ret_code, CODE_BYTES, "%s", name != NULL ? name : "");
+    return code;
+}
+
+err_t
 cluster_ask(
     struct cluster *c, const struct call *call, json_t **ret, char ret_code[CODE_BYTES],
     struct error *e)
 {
     struct call_answer a = {.status = 0};
+    char unused[CODE_BYTES];
     json_t *j = NULL;
-    err_t code = calls_wait(c->calls, call, &a);
+    err_t code;
 
-    if (ret_code != NULL) {
-        ret_code[0] = '\0';
-    }
-    if (code != ERR_OK) {
-        (void)error_set(e, code, "%s", a.error.msg);
-    } else if (json_parse(buf_str(&a.body), a.body.len, &j, e) != ERR_OK) {
-        code = error_set(e, ERR_UNAVAILABLE, "the answer (status %ld) is no JSON", a.status);
-    } else if (a.status >= 400) {
-        const char *detail = json_string_value(json_object_get(j, "detail"));
-        const char *name = json_string_value(json_object_get(j, "code"));
-
-        code = error_set(
-            e, error_of_status(a.status), "%.200s", detail != NULL ? detail : "refused");
-        if (ret_code != NULL && name != NULL) {
-            (void)snprintf(ret_code, CODE_BYTES, "%s", name);
-        }
-    }
+    (void)calls_wait(c->calls, call, &a);
+    code = cluster_read_answer(&a, &j, ret_code != NULL ? ret_code : unused, e);
     buf_wipe_fini(&a.body);
     if (code == ERR_OK && ret != NULL) {
         *ret = j;

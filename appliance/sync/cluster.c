@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "engine/task.h"
+#include "sync/fanout.h"
 #include "sync/inner.h"
 
 #define PATH_BYTES 128
@@ -384,7 +385,7 @@ push_if_changed(struct cluster *c)
     c->push = false;
     lock_give(&c->lock);
     if (push) {
-        json_decref(cluster_push(c));
+        json_decref(cluster_push(c, 0));
     }
 }
 
@@ -435,9 +436,9 @@ run(void *ctx)
 }
 
 static json_t *
-push_head(void *ctx)
+push_head(void *ctx, int64_t task)
 {
-    return cluster_push(ctx);
+    return cluster_push(ctx, task);
 }
 
 static void
@@ -468,7 +469,7 @@ cluster_make(
         cluster_close(c);
         return code;
     }
-    c->ops = (struct engine_cluster){c, push_head, head_changed};
+    c->ops = (struct engine_cluster){c, push_head, cluster_check, head_changed};
     engine_set_cluster(en, &c->ops);
     *ret = c;
     return ERR_OK;

@@ -141,6 +141,12 @@ struct cluster_handing {
 MUST_USE err_t cluster_hand(
     struct cluster *c, const struct cluster_handing *h, char ret_code[CODE_BYTES],
     struct error *e);
+/* {"node", "state", "code", "detail"}: what became of something on a node. */
+json_t *
+cluster_row(const struct member *m, const char *state, const char *code, const char *detail);
+/* What cluster_ask says of an answer. *ret also where it is no success, or NULL. */
+MUST_USE err_t cluster_read_answer(
+    struct call_answer *a, json_t **ret, char ret_code[CODE_BYTES], struct error *e);
 /* The node said that it stores and runs it, as this node does: nobody has to wait for the next
  * round to see that. */
 void cluster_note_taken(struct cluster *c, const struct member *m, const struct commit *head);

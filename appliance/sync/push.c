@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "engine/facts.h"
 #include "engine/problems_json.h"
+#include "engine/task.h"
 #include "sync/inner.h"
 
 #define TRIES 3
@@ -98,8 +99,8 @@ cluster_hand(
 
 /* ---- all of them ---- */
 
-static json_t *
-push_result(const struct member *m, const char *state, const char *code, const char *detail)
+json_t *
+cluster_row(const struct member *m, const char *state, const char *code, const char *detail)
 {
     return json_pack(
         "{s:s, s:s, s:s, s:o}", "node", m->name, "state", state, "code", code, "detail",
@@ -138,7 +139,7 @@ push_one(struct cluster *c, const struct member *m, const struct commit *head)
     }
     lock_give(&c->lock);
     if (!copy.answered) {
-        return push_result(m, "skipped", "unreachable", copy.failure.msg);
+        return cluster_row(m, "skipped", "unreachable", copy.failure.msg);
     }
     code = cluster_hand(
         c, &(struct cluster_handing){.member = m, .have = &copy.head.id}, code_name, &error);
@@ -151,12 +152,12 @@ push_one(struct cluster *c, const struct member *m, const struct commit *head)
     if (code == ERR_OK) {
         cluster_note_taken(c, m, head);
     }
-    return code == ERR_OK ? push_result(m, "ok", "", "")
-                          : push_result(m, "failed", code_name, error.msg);
+    return code == ERR_OK ? cluster_row(m, "ok", "", "")
+                          : cluster_row(m, "failed", code_name, error.msg);
 }
 
 json_t *
-cluster_push(struct cluster *c)
+cluster_push(struct cluster *c, int64_t task)
 {
     CLEANUP(member_list_free) struct member_list list = members_get(c->en);
     CLEANUP(view_cleanup) struct view *v = engine_view(c->en);
@@ -168,6 +169,7 @@ cluster_push(struct cluster *c)
         if (i == list.self || m->gone) {
             continue;
         }
+        task_note(engine_tasks(c->en), task, "to %s", m->name);
         (void)json_array_append_new(results, push_one(c, m, &v->head));
     }
     return results;

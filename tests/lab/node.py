@@ -72,11 +72,12 @@ def joined(address, port):
 
 class Node:
     def __init__(self, name="n1", crash_file=False, tunables=None, data=None, dies_at=None,
-                 ns=None, address="127.0.0.1"):
+                 ns=None, address="127.0.0.1", haproxy=HAPROXY):
         """data: a tar file with what the node finds as its data directory. dies_at: where the
         first lockstepd dies, with crash_file and data. ns: where it runs. address: of its
-        API."""
+        API. haproxy: the program."""
         self.name = name
+        self.haproxy = haproxy
         self.ns = ns
         self.root = tempfile.mkdtemp(prefix="lockstep-test-%d-" % os.getpid())
         os.chmod(self.root, 0o755)
@@ -113,7 +114,7 @@ class Node:
     def command(self):
         command = [os.path.join(BUILD, "lockstep-run"), "--state-dir", self.state,
                    "--run-dir", self.run_dir, "--user", str(UID), "--libexec", self.libexec,
-                   "--haproxy", HAPROXY,
+                   "--haproxy", self.haproxy,
                    "--node-name", self.name,
                    "--listen", joined(self.api.address, self.api.port),
                    "--tunables", os.path.join(self.root, "tunables.json")]

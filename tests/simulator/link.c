@@ -7,13 +7,16 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "engine/problems_json.h"
+#include "engine/sync_check.h"
 #include "peer/calls.h"
 #include "tests/simulator/trace.h"
 
 #define ANSWER_BYTES SYNC_DOC_MAX
+#define CHECK_BYTES  ((size_t)4 << 20)
 #define PATH_CONFIG  "/peer/v1/config"
 #define PATH_READ    PATH_CONFIG "/read"
 #define PATH_MEMBERS "/peer/v1/members"
+#define PATH_CHECK   "/peer/v1/check"
 
 struct calls {
     bool stopped;
@@ -206,6 +209,44 @@ answer_put(const struct request *q)
     return r;
 }
 
+/* Whatever it finds, it leaves no trace. */
+static struct reply
+answer_check(const struct request *q)
+{
+    CLEANUP(sim_before_end) struct sim_before before;
+    const struct sim_node *n = &sim.nodes[q->to];
+    struct sync_origin origin = {.how = SYNC_PUSHED, .from = sim.nodes[q->from].name};
+    struct sync_checked checked = {.same = false};
+    struct sync_doc d = {.has_index = false};
+    struct problems problems;
+    struct arena *arena = arena_new(CHECK_BYTES);
+    struct error e;
+    struct reply r;
+    err_t code;
+
+    sim_before(q->to, &before);
+    problems_init(&problems, arena);
+    code = sync_doc_read(q->body, &d, &e);
+    if (code == ERR_OK) {
+        code = sync_check(n->lab->en, &d, &origin, &checked, &problems, &e);
+    }
+    if (code == ERR_CONFLICT && checked.result.refusal != NULL) {
+        r = problem(409, checked.result.refusal, e.msg);
+    } else if (code != ERR_OK) {
+        r = error_reply(&e);
+    } else {
+        r = (struct reply){200, json_pack("{s:s}", "state", "checked")};
+    }
+    sim_note("    %s checks for %s: %ld", n->name, sim.nodes[q->from].name, r.status);
+    free(checked.result.missing);
+    sync_doc_free(&d);
+    arena_free(arena);
+    if (!n->dead && !sim_is_as_before(q->to, &before)) {
+        sim_fail("%s checked, and is not as it was", n->name);
+    }
+    return r;
+}
+
 static struct reply
 route(const struct request *q)
 {
@@ -219,6 +260,9 @@ route(const struct request *q)
     }
     if (strcmp(path, PATH_MEMBERS) == 0) {
         return answer_members(q);
+    }
+    if (strcmp(path, PATH_CHECK) == 0) {
+        return answer_check(q);
     }
     return strcmp(path, PATH_READ) == 0 ? answer_read(q) : answer_put(q);
 }

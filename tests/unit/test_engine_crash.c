@@ -123,6 +123,9 @@ a_crash_at_any_step_forward_loses_nothing(void **state)
     struct engine_lab *l = *state;
 
     for (enum apply_state step = AS_PLAN; step <= AS_SETTLE; step++) {
+        if (step == AS_PEERS) {
+            continue; /* there are none */
+        }
         crash_at(l, step, "before");
         crash_at(l, step, "after");
     }

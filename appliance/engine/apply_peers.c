@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an apply has to do with the other nodes: before it, and after. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "engine/apply_job.h"
+#include "engine/commit.h"
+
+bool
+apply_changes_content(const struct apply *a)
+{
+    return a->mode == APPLY_DRAFT || a->mode == APPLY_OPS;
+}
+
+bool
+apply_asks_peers(const struct apply *a)
+{
+    struct hash before, after;
+
+    if (!apply_changes_content(a) || members_peers(a->en) == 0) {
+        return false;
+    }
+    before = snapshot_fp(a->view->now.shared, SCHEMA_VERSION);
+    after = snapshot_fp(a->candidate.shared, SCHEMA_VERSION);
+    return !hash_equal(&before, &after);
+}
+
+/* ---- the candidate, as a push would bring it ---- */
+
+struct offering {
+    struct lineage_commit *commit;
+    struct sync_doc *d;
+};
+
+static void
+offer_difference(void *ctx, const struct object *before, const struct object *after)
+{
+    const struct offering *o = ctx;
+    const struct object *named = after != NULL ? after : before;
+    struct lineage_commit *c = o->commit;
+    struct lineage_entry entry = {.kind = named->kind, .has_object = after != NULL};
+
+    memcpy(entry.id, named->id, sizeof entry.id);
+    if (after != NULL) {
+        entry.objhash = after->objhash;
+        o->d->objects =
+            xrealloc(o->d->objects, (o->d->object_count + 1) * sizeof(struct object *));
+        o->d->objects[o->d->object_count++] = object_ref(after);
+    }
+    c->entries = xrealloc(c->entries, (c->entry_count + 1) * sizeof *c->entries);
+    c->entries[c->entry_count++] = entry;
+}
+
+/* On top of the head, with a commit that is never stored. */
+static void
+make_offer(struct apply *a)
+{
+    const struct view *v = a->view;
+    struct sync_doc *d = xcalloc(1, sizeof *d);
+    struct lineage_commit *c = xcalloc(1, sizeof *c);
+    struct offering o = {c, d};
+
+    c->commit = (struct commit){
+        .rev = v->head.rev + 1,
+        .schema_version = SCHEMA_VERSION,
+        .fp = snapshot_fp(a->candidate.shared, SCHEMA_VERSION),
+        .parents = {v->head.id},
+        .parent_count = 1,
+        .at_ms = clock_wall_ms(a->en->config->clock),
+    };
+    (void)snprintf(
+        c->commit.node, sizeof c->commit.node, "%s",
+        snapshot_singleton(v->now.local, K_NODE)->name.s);
+    (void)snprintf(c->commit.author, sizeof c->commit.author, "%s", a->author);
+    commit_summary(&v->now, &a->candidate, c->commit.summary);
+    c->commit.id = commit_compute_id(&c->commit);
+    snapshot_diff(v->now.shared, a->candidate.shared, offer_difference, &o);
+    d->head = c->commit.id;
+    d->commits = (struct lineage){c, 1};
+    a->offer = d;
+}
+
+/* ---- asking ---- */
+
+enum apply_event
+apply_peers(struct apply *a, struct error *e)
+{
+    const struct engine_cluster *cluster = engine_cluster_take(a->en);
+    size_t accepted = 0, refused = 0;
+    size_t i;
+    json_t *row;
+
+    make_offer(a);
+    a->checked = cluster == NULL ? json_array()
+                                 : cluster->check(
+                                       cluster->ctx,
+                                       &(struct cluster_candidate){
+                                           .doc = a->offer,
+                                           .skip = a->skip,
+                                           .skip_count = a->skip_count,
+                                           .task = a->task},
+                                       a->problems);
+    if (cluster != NULL) {
+        engine_cluster_give(a->en);
+    }
+    json_array_foreach(a->checked, i, row)
+    {
+        const char *state = json_string_value(json_object_get(row, "state"));
+
+        accepted += strcmp(state, "ok") == 0 ? 1 : 0;
+        if (strcmp(state, "failed") == 0 && refused++ == 0) {
+            (void)error_set(
+                e, ERR_INVALID, "%s: %.180s", json_string_value(json_object_get(row, "node")),
+                json_string_value(json_object_get(row, "detail")));
+        }
+    }
+    if (refused > 0) {
+        return AE_FAIL;
+    }
+    apply_detail(a, "%zu of %zu asked accepted it", accepted, json_array_size(a->checked));
+    return a->same ? AE_SAME : AE_OK;
+}
+
+/* ---- push ---- */
+
+/* Here it serves and is saved: a node that has not taken it is named, and heals. */
+enum apply_event
+apply_push(struct apply *a, struct error *e)
+{
+    const struct engine_cluster *cluster = engine_cluster_take(a->en);
+    size_t behind = 0;
+    size_t i;
+    json_t *node;
+
+    a->pushed = cluster != NULL ? cluster->push(cluster->ctx, a->task) : json_array();
+    if (cluster != NULL) {
+        engine_cluster_give(a->en);
+    }
+    json_array_foreach(a->pushed, i, node)
+    {
+        if (strcmp(json_string_value(json_object_get(node, "state")), "ok") != 0) {
+            behind++;
+            (void)error_set(
+                e, ERR_UNAVAILABLE, "%s: %.180s",
+                json_string_value(json_object_get(node, "node")),
+                json_string_value(json_object_get(node, "detail")));
+        }
+    }
+    if (behind > 0) {
+        a->behind = behind;
+        return AE_FAIL;
+    }
+    apply_detail(
+        a, "%zu other node%s", json_array_size(a->pushed), PLURAL(json_array_size(a->pushed)));
+    return AE_OK;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What another node is about to apply, looked at here before it does. */
+#ifndef LOCKSTEP_ENGINE_SYNC_CHECK_H
+#define LOCKSTEP_ENGINE_SYNC_CHECK_H
+
+#include "engine/sync.h"
+#include "model/problems.h"
+
+struct sync_checked {
+    struct sync_result result; /* of a refusal; result.missing: free */
+    struct hash fp;
+    int64_t local_rev; /* of the local container that it was rendered with */
+    bool same;         /* it is the head already */
+};
+
+/* Rendered with this node's own local container, checked, its new addresses tried; nothing is
+ * changed. What was checked is kept for the push (tunable check_kept_ms). Refused as sync_take
+ * refuses; ERR_INVALID with problems when this node cannot run it. Worker thread. */
+MUST_USE err_t sync_check(
+    struct engine *en, const struct sync_doc *d, const struct sync_origin *origin,
+    struct sync_checked *ret, struct problems *p, struct error *e);
+
+#endif

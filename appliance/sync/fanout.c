@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is about to be applied, checked by all other nodes at once. */
+#include "sync/fanout.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "engine/problems_json.h"
+#include "engine/task.h"
+#include "sync/inner.h"
+
+#define PATH_CHECK   "/peer/v1/check"
+#define PROGRESS_MAX ((size_t)2 << 10)
+#define WORD_MAX     40
+
+struct fan;
+
+struct asked {
+    struct fan *fan;
+    const struct member *member;
+    bool is_asked, ended, read;
+    struct call_answer answer;
+    json_t *row; /* what came of it */
+};
+
+struct fan {
+    struct cluster *c;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct asked items[MEMBERS_MAX];
+    size_t count;
+};
+
+/* ---- who is asked ---- */
+
+static bool
+is_skipped(const struct cluster_candidate *q, const struct member *m)
+{
+    for (size_t i = 0; i < q->skip_count; i++) {
+        if (strcmp(q->skip[i].text, m->id) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Why the node is not asked, as a row; NULL: it is. */
+static json_t *
+pass_over(struct cluster *c, const struct cluster_candidate *q, const struct member *m)
+{
+    struct peer copy = {.answered = false};
+    const struct peer *p;
+
+    lock_take(&c->lock);
+    p = cluster_peer(c, m->id);
+    if (p != NULL) {
+        copy = *p;
+    }
+    lock_give(&c->lock);
+    if (is_skipped(q, m)) {
+        return cluster_row(m, "skipped", "skip_nodes", "left out on request");
+    }
+    if (!copy.answered) {
+        return cluster_row(m, "skipped", "unreachable", copy.failure.msg);
+    }
+    return copy.relation == REL_IN_STEP
+               ? NULL
+               : cluster_row(
+                     m, "skipped", relation_name(copy.relation), relation_text(copy.relation));
+}
+
+/* ---- what they say ---- */
+
+/* A word of ours, or nothing: it is from outside. */
+static const char *
+word_of(struct arena *arena, const json_t *j, const char *key)
+{
+    const char *text = json_string_value(json_object_get(j, key));
+    size_t len = text != NULL ? strspn(text, "abcdefghijklmnopqrstuvwxyz_0123456789") : 0;
+
+    return len > 0 && len <= WORD_MAX && text[len] == '\0' ? arena_strdup(arena, text) : NULL;
+}
+
+static void
+take_problem(const char *node, const json_t *item, struct problems *p)
+{
+    const char *message = json_string_value(json_object_get(item, "message"));
+    const char *severity = json_string_value(json_object_get(item, "severity"));
+    const char *code = word_of(p->arena, item, "code");
+    enum kind kind;
+    struct problem where = {
+        .kind = word_of(p->arena, item, "kind"),
+        .name = json_string_value(json_object_get(item, "name")),
+        .pointer = json_string_value(json_object_get(item, "pointer")),
+        .node = node,
+    };
+
+    if (where.kind != NULL && !schema_kind_by_name(where.kind, &kind)) {
+        where.kind = where.name = NULL;
+    }
+    problems_add(
+        p,
+        severity != NULL && strcmp(severity, "warning") == 0 ? SEVERITY_WARNING
+                                                             : SEVERITY_ERROR,
+        code != NULL ? code : "refused", &where, "%.*s",
+        problems_cut(message != NULL ? message : "refused", ERROR_MSG_BYTES * 2),
+        message != NULL ? message : "refused");
+}
+
+/* There is one at least. */
+static void
+take_problems(const struct member *m, const json_t *answer, const char *why, struct problems *p)
+{
+    const json_t *list = json_object_get(answer, "errors");
+    size_t errors = p->errors;
+    const json_t *item;
+    size_t i;
+
+    json_array_foreach(list, i, item)
+    {
+        if (i < PROBLEMS_MAX) {
+            take_problem(m->name, item, p);
+        }
+    }
+    if (p->errors == errors) {
+        problems_add(
+            p, SEVERITY_ERROR, "refused", &(struct problem){.node = m->name}, "%s", why);
+    }
+}
+
+/* Only what the node says of the content hinders: a node that does not answer now, or turns
+ * out not to be in step, is seen to later. */
+static json_t *
+judge(const struct member *m, struct call_answer *a, struct problems *p)
+{
+    char code_name[CODE_BYTES];
+    struct error e = {.code = ERR_OK};
+    json_t *j = NULL;
+    json_t *row;
+    err_t code = cluster_read_answer(a, &j, code_name, &e);
+
+    if (code == ERR_OK) {
+        const char *state = json_string_value(json_object_get(j, "state"));
+        bool checked = state != NULL && strcmp(state, "missing") != 0;
+
+        row = checked ? cluster_row(m, "ok", "", "")
+                      : cluster_row(m, "skipped", "missing", "it lacks more than was sent");
+    } else if (code == ERR_INVALID || code == ERR_LIMIT) {
+        take_problems(m, j, e.msg, p);
+        row = cluster_row(m, "failed", code_name, e.msg);
+    } else {
+        row = cluster_row(
+            m, "skipped", code_name[0] != '\0' ? code_name : error_name(code), e.msg);
+    }
+    json_decref(j);
+    return row;
+}
+
+/* ---- asking ---- */
+
+static void
+on_answer(void *ctx, struct call_answer *a)
+{
+    struct asked *x = ctx;
+    struct fan *f = x->fan;
+
+    lock_take(&f->lock);
+    x->answer = *a;
+    a->body = (struct buf){.max = 0}; /* read by whoever waits */
+    x->ended = true;
+    ASSERT(pthread_cond_signal(&f->changed) == 0);
+    lock_give(&f->lock);
+}
+
+/* One that has ended and was not read; NULL: none is left. */
+static struct asked *
+await_next(struct fan *f)
+{
+    struct asked *found = NULL;
+    bool waits = true;
+
+    lock_take(&f->lock);
+    while (waits) {
+        waits = false;
+        for (size_t i = 0; i < f->count && found == NULL; i++) {
+            struct asked *x = &f->items[i];
+
+            found = x->ended && !x->read ? x : NULL;
+            waits = waits || (x->is_asked && !x->ended);
+        }
+        waits = waits && found == NULL;
+        if (waits) {
+            ASSERT(pthread_cond_wait(&f->changed, &f->lock) == 0);
+        }
+    }
+    lock_give(&f->lock);
+    return found;
+}
+
+static void
+tell_progress(struct fan *f, int64_t task)
+{
+    CLEANUP(buf_fini) struct buf text;
+
+    buf_init(&text, PROGRESS_MAX);
+    for (size_t i = 0; i < f->count; i++) {
+        const struct asked *x = &f->items[i];
+        const char *state = json_string_value(json_object_get(x->row, "state"));
+
+        buf_printf(
+            &text, "%s%s: %s", i > 0 ? ", " : "", x->member->name,
+            state != NULL ? state : "is asked");
+    }
+    task_note(engine_tasks(f->c->en), task, "%s", buf_str(&text));
+}
+
+static void
+ask(struct fan *f, const struct sync_doc *d, const struct member *self)
+{
+    CLEANUP(buf_wipe_fini) struct buf body;
+    json_t *j = sync_doc_json(d);
+
+    buf_init(&body, SYNC_DOC_MAX);
+    json_canonical(j, &body);
+    json_decref(j);
+    for (size_t i = 0; i < f->count; i++) {
+        struct asked *x = &f->items[i];
+        struct call call;
+
+        if (x->row != NULL) {
+            continue;
+        }
+        call = cluster_call_of(f->c, x->member, self);
+        call.method = "POST";
+        call.path = PATH_CHECK;
+        call.body = buf_str(&body);
+        call.body_len = body.len;
+        call.timeout_ms = f->c->tunables->sync_check_ms;
+        call.answer_max = MEMBERS_BYTES;
+        x->is_asked = true;
+        calls_start(f->c->calls, &call, on_answer, x);
+    }
+}
+
+json_t *
+cluster_check(void *ctx, const struct cluster_candidate *q, struct problems *p)
+{
+    struct cluster *c = ctx;
+    CLEANUP(member_list_free) struct member_list list = members_get(c->en);
+    struct fan *f = xcalloc(1, sizeof *f);
+    json_t *rows = json_array();
+    struct asked *x;
+
+    f->c = c;
+    lock_init(&f->lock);
+    lock_cond_init(&f->changed);
+    for (size_t i = 0; i < list.count; i++) {
+        const struct member *m = &list.items[i];
+
+        if (i != list.self && !m->gone) {
+            f->items[f->count++] =
+                (struct asked){.fan = f, .member = m, .row = pass_over(c, q, m)};
+        }
+    }
+    tell_progress(f, q->task);
+    ask(f, q->doc, &list.items[list.self]);
+    while ((x = await_next(f)) != NULL) {
+        x->read = true;
+        x->row = judge(x->member, &x->answer, p);
+        buf_fini(&x->answer.body);
+        tell_progress(f, q->task);
+    }
+    for (size_t i = 0; i < f->count; i++) {
+        (void)json_array_append_new(rows, f->items[i].row);
+    }
+    (void)pthread_cond_destroy(&f->changed);
+    (void)pthread_mutex_destroy(&f->lock);
+    free(f);
+    return rows;
+}

@@ -1,0 +1,240 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the other nodes of a cluster say of an apply before it is made."""
+import json
+import os
+import shutil
+import socket
+import sqlite3
+import subprocess
+import tempfile
+import unittest
+
+import node
+from cluster import Cluster
+from lab import HAPROXY
+
+TUNABLES = {"sync_round_ms": 100, "sync_health_ms": 1000, "sync_again_ms": 1000}
+JSON = {"Content-Type": "application/json"}
+
+# Runs as the checker of each node: notes that it did, and refuses where a file says so.
+CHECKER = """\
+#!/bin/sh
+here=%s/$(cat "$(dirname "$(dirname "$(dirname "$3")")")/name" 2>/dev/null)
+if [ "$1" = -c ]; then
+    echo check >>"$here.checks"
+    if [ -e "$here.refuses" ]; then
+        line=$(grep -n '^ *maxconn' "$3" | head -1 | cut -d: -f1)
+        echo "[ALERT]    (1) : config : parsing [$3:$line] : not on this node." >&2
+        exit 1
+    fi
+fi
+exec %s "$@"
+"""
+
+
+def head(one):
+    return one.api.get("/api/v1/status")["head"]["id"]
+
+
+def rows_of(one):
+    """All that the database holds, but for what changes by itself: requests and last uses."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("lockstep.db", "lockstep.db-wal"):
+            path = os.path.join(one.state, "data", name)
+            if os.path.exists(path):
+                shutil.copy(path, folder)
+        base = sqlite3.connect(os.path.join(folder, "lockstep.db"))
+        try:
+            return [line for line in base.iterdump()
+                    if not line.startswith(('INSERT INTO "session"', 'INSERT INTO "last_use"'))]
+        finally:
+            base.close()
+
+
+def traces_of(one):
+    """What a refusal must leave as it was."""
+    return {"rows": rows_of(one), "current": one.generation(), "good": one.generation("good"),
+            "running": one.running_digest(), "worker": one.admin_socket("show info")
+            .split("\nPid: ")[1].split("\n")[0], "config": one.config()}
+
+
+class Three(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="lockstep-fanout-")
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        os.chmod(cls.folder, 0o777)
+        checker = os.path.join(cls.folder, "haproxy")
+        with open(checker, "w", encoding="ascii") as file:
+            file.write(CHECKER % (cls.folder, HAPROXY))
+        os.chmod(checker, 0o755)
+        cls.lab = Cluster(3, tunables=TUNABLES, haproxy=checker)
+        cls.addClassCleanup(cls.lab.close)
+        cls.lab.set_up()
+        cls.a, cls.b, cls.c = cls.lab.nodes
+        for one in cls.lab.nodes:
+            one.api.unlock = True  # there is no VIP
+            with open(os.path.join(one.state, "name"), "w", encoding="ascii") as file:
+                file.write(one.name)
+        key = cls.a.api.get("/api/v1/cluster/key")
+        for other in (cls.b, cls.c):
+            other.api.expect(200, "POST", "/api/v1/cluster/join",
+                             {"url": key["url"], "key": key["key"], "pin": key["pin"]})
+            other.api.key = cls.a.api.key
+
+    def setUp(self):
+        self.a.api.expect(204, "DELETE", "/api/v1/draft")
+        self.in_step()
+
+    def in_step(self):
+        for one in self.lab.nodes:
+            node.wait_for(lambda o=one: all(n["relation"] == "in_step" for n in
+                                            o.api.get("/api/v1/cluster")["nodes"]),
+                          one.name + " sees all in step", 20)
+
+    def checks_of(self, one):
+        try:
+            with open(os.path.join(self.folder, one.name + ".checks"), encoding="ascii") as file:
+                return len(file.readlines())
+        except FileNotFoundError:
+            return 0
+
+    def refuse(self, one):
+        path = os.path.join(self.folder, one.name + ".refuses")
+        with open(path, "w", encoding="ascii"):
+            pass
+        self.addCleanup(os.unlink, path)
+
+    def steps_of(self, task):
+        return [s["name"] for s in task["steps"]]
+
+    def apply(self, **body):
+        return self.a.api.expect(200, "POST", "/api/v1/config/apply?wait=1", body)
+
+    def taken_port(self, one, port):
+        with one.ns:
+            taken = socket.create_server(("0.0.0.0", port))
+        self.addCleanup(taken.close)
+
+    def test_1_each_node_runs_the_checker_once(self):
+        before = [self.checks_of(n) for n in self.lab.nodes]
+        self.a.api.patch("/api/v1/haproxy", maxconn=3000)
+        task = self.apply()
+        self.assertEqual(task["state"], "ok", json.dumps(task, indent=1))
+        self.assertEqual({n["node"]: n["state"] for n in task["result"]["checked"]},
+                         {"n2": "ok", "n3": "ok"})
+        after = [self.checks_of(n) for n in self.lab.nodes]
+        self.assertEqual([y - x for x, y in zip(before, after)], [1, 1, 1])
+        self.assertEqual({head(n) for n in self.lab.nodes}, {task["result"]["commit"]})
+
+    def test_2_a_port_taken_on_one_node_stops_it_everywhere(self):
+        self.taken_port(self.b, 8099)
+        self.a.api.create("listeners", name="extra", port=8099, addresses=["0.0.0.0"])
+        before = [traces_of(n) for n in self.lab.nodes]
+        task = self.apply()
+        self.assertEqual((task["state"], task["code"]), ("failed", "invalid"), task)
+        self.assertEqual(self.steps_of(task)[-1], "peers")
+        self.assertIn("n2", task["message"])
+        problem = task["problems"][0]
+        self.assertEqual([problem[k] for k in ("node", "kind", "name", "pointer", "code")],
+                         ["n2", "listener", "extra", "/port", "bind"])
+        self.assertEqual({n["node"]: n["state"] for n in task["result"]["checked"]},
+                         {"n2": "failed", "n3": "ok"})
+        for one, was in zip(self.lab.nodes[1:], before[1:]):
+            self.assertEqual(traces_of(one), was, one.name)
+        # Its own check gave the applying node a generation, as any apply does.
+        now = traces_of(self.a)
+        del now["rows"], before[0]["rows"]
+        self.assertEqual(now, before[0])
+        draft = self.a.api.get("/api/v1/draft")
+        self.assertEqual([c["name"] for c in draft["changes"]], ["extra"])
+
+    def test_3_the_node_may_be_left_out(self):
+        self.taken_port(self.b, 8098)
+        self.a.api.create("listeners", name="more", port=8098, addresses=["0.0.0.0"])
+        unknown = self.a.api.raw("POST", "/api/v1/config/apply?wait=1",
+                                 json.dumps({"skip_nodes": ["n2", "n9"]}), JSON)
+        self.assertEqual(unknown.status, 422)
+        self.assertEqual([p["pointer"] for p in unknown.json["errors"]], ["/skip_nodes/1"])
+        refused = self.cli("apply", "--unlock")
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("on n2: listener more /port: ", refused.stderr)
+        done = self.cli("apply", "--unlock", "--skip-node", "n2")
+        self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
+        task = self.a.api.get("/api/v1/tasks")["items"][0]
+        self.assertEqual({n["node"]: n["code"] for n in task["result"]["checked"]},
+                         {"n2": "skip_nodes", "n3": ""})
+        self.assertEqual({n["node"]: n["state"] for n in task["result"]["nodes"]},
+                         {"n2": "failed", "n3": "ok"}, task["result"]["nodes"])
+        self.assertEqual(head(self.c), head(self.a))
+        self.assertNotEqual(head(self.b), head(self.a))
+        self.doCleanups()  # it heals when the port is free
+        self.in_step()
+
+    def cli(self, *words):
+        config = os.path.join(self.a.root, "cli.json")
+        if not os.path.exists(config):
+            own = self.a.api.get("/api/v1/cluster/key")
+            with open(config, "w", encoding="ascii",
+                      opener=lambda p, f: os.open(p, f, 0o600)) as file:
+                json.dump({"url": own["url"], "key": self.a.api.key, "pin": own["pin"]}, file)
+        return subprocess.run([os.path.join(node.BUILD, "lockstep"), "--config", config, *words],
+                              capture_output=True, text=True, timeout=60, check=False)
+
+    def test_4_what_one_checker_refuses_is_applied_nowhere(self):
+        self.refuse(self.c)
+        self.a.api.patch("/api/v1/haproxy", maxconn=3100)
+        before = [traces_of(n) for n in (self.b, self.c)]
+        task = self.apply()
+        self.assertEqual(task["state"], "failed", task)
+        problem = task["problems"][0]
+        self.assertEqual([problem[k] for k in ("node", "kind", "pointer")],
+                         ["n3", "haproxy", "/maxconn"], problem)
+        self.assertIn("not on this node", problem["message"])
+        self.assertEqual([traces_of(n) for n in (self.b, self.c)], before)
+
+    def test_5_who_does_not_answer_hinders_nothing_and_is_named(self):
+        self.lab.cut(self.a, self.b)
+        node.wait_for(lambda: not next(
+            n for n in self.a.api.get("/api/v1/cluster")["nodes"]
+            if n["name"] == "n2")["answers"], "n1 sees that n2 does not answer")
+        self.a.api.patch("/api/v1/haproxy", maxconn=3200)
+        task = self.apply()
+        self.assertEqual(task["state"], "ok", task)
+        self.assertEqual({n["node"]: (n["state"], n["code"]) for n in task["result"]["checked"]},
+                         {"n2": ("skipped", "unreachable"), "n3": ("ok", "")})
+        self.lab.join_all()
+        self.in_step()
+
+    def test_6_a_change_at_once_asks_nobody(self):
+        before = [self.checks_of(n) for n in self.lab.nodes]
+        self.a.api.create("servers", name="s1", address="10.77.0.1", port=80)
+        self.a.api.create("pools", name="p1", members=[{"server": "s1"}])
+        self.assertEqual(self.apply()["state"], "ok")
+        after = [self.checks_of(n) for n in self.lab.nodes]
+        self.assertEqual([y - x for x, y in zip(before, after)], [1, 1, 1])
+        tasks = len(self.a.api.get("/api/v1/tasks")["items"])
+        self.a.api.expect(200, "PUT", "/api/v1/servers/s1/state", {"state": "drain"})
+        self.in_step()
+        self.assertEqual([self.checks_of(n) for n in self.lab.nodes], after)
+        self.assertEqual(len(self.a.api.get("/api/v1/tasks")["items"]), tasks)
+
+    def test_7_what_is_no_document_is_refused(self):
+        key = self.b.api.get("/api/v1/cluster/key")["key"]
+        before = traces_of(self.b)
+        for body, status in (("{", 400), ("{}", 422), ('{"head": 7}', 400),
+                             ('{"head": "%s", "commits": [], "objects": []}' % ("0" * 64), 422),
+                             ('{"head": "%s", "commits": {}, "objects": []}' % ("0" * 64), 400)):
+            with self.subTest(body):
+                answer = self.b.api.raw("POST", "/peer/v1/check", body,
+                                        dict(JSON, Authorization="Bearer " + key))
+                self.assertEqual(answer.status, status, answer.json)
+        answer = self.b.api.raw("POST", "/peer/v1/check", "{}", JSON)
+        self.assertIn(answer.status, (401, 403))
+        self.assertEqual(traces_of(self.b), before)
+
+
+if __name__ == "__main__":
+    node.private_network()
+    unittest.main(verbosity=2)
