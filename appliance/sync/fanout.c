@@ -109,12 +109,10 @@ take_problem(const char *node, const json_t *item, struct problems *p)
         message != NULL ? message : "refused");
 }
 
-/* There is one at least. */
 static void
-take_problems(const struct member *m, const json_t *answer, const char *why, struct problems *p)
+take_problems(const struct member *m, const json_t *answer, struct problems *p)
 {
     const json_t *list = json_object_get(answer, "errors");
-    size_t errors = p->errors;
     const json_t *item;
     size_t i;
 
@@ -124,14 +122,11 @@ take_problems(const struct member *m, const json_t *answer, const char *why, str
             take_problem(m->name, item, p);
         }
     }
-    if (p->errors == errors) {
-        problems_add(
-            p, SEVERITY_ERROR, "refused", &(struct problem){.node = m->name}, "%s", why);
-    }
 }
 
 /* Only what the node says of the content hinders: a node that does not answer now, or turns
- * out not to be in step, is seen to later. */
+ * out not to be in step, is seen to later. So does one whose head moved meanwhile, which cannot
+ * tell what the commits lead on from. */
 static json_t *
 judge(const struct member *m, struct call_answer *a, struct problems *p)
 {
@@ -147,8 +142,8 @@ judge(const struct member *m, struct call_answer *a, struct problems *p)
 
         row = checked ? cluster_row(m, "ok", "", "")
                       : cluster_row(m, "skipped", "missing", "it lacks more than was sent");
-    } else if (code == ERR_INVALID || code == ERR_LIMIT) {
-        take_problems(m, j, e.msg, p);
+    } else if (json_array_size(json_object_get(j, "errors")) > 0) {
+        take_problems(m, j, p);
         row = cluster_row(m, "failed", code_name, e.msg);
     } else {
         row = cluster_row(
