@@ -55,7 +55,7 @@ struct sim {
     _Atomic int64_t mono_ms, wall_ms;
     struct gen *random;
     uint64_t seed;
-    bool verbose, calm, rekeyed;
+    bool verbose, calm, regrouped;
     struct buf trace;
 
     enum sim_hook hook;

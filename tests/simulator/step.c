@@ -432,7 +432,7 @@ step_members(size_t i)
         sim_join(i, to);
     } else if (sim_chance(60)) {
         sim_note("another key of %s", n->name);
-        sim.rekeyed = true;
+        sim.regrouped = true;
         if (members_new_key(n->lab->en, &e) != ERR_OK) {
             sim_note("    %s", e.msg);
         }
@@ -443,6 +443,7 @@ step_members(size_t i)
         sim_note("%s forgets %s", n->name, sim.nodes[to].name);
         sim.nodes[to].away =
             cluster_forget(n->cluster, sim.nodes[to].name, maria.name, &e) == ERR_OK;
+        sim.regrouped = true;
         sim.forgotten += sim.nodes[to].away ? 1 : 0;
     }
 }
