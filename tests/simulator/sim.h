@@ -44,8 +44,8 @@ struct sim_message {
     const char *method, *path;
 };
 
-/* What happens beside the call that is about to be delivered. */
-enum sim_hook { HOOK_NONE, HOOK_EDIT, HOOK_OVERWRITE, HOOK_CUT, HOOK_APPLY };
+/* What happens before a call is delivered, or before its answer is. */
+enum sim_hook { HOOK_NONE, HOOK_EDIT, HOOK_OVERWRITE, HOOK_CUT, HOOK_APPLY, HOOK_ROUND };
 
 struct sim {
     struct sim_node nodes[SIM_NODES];
