@@ -38,8 +38,8 @@ def head(one):
 
 
 class Schedule:
-    def __init__(self, seed, lab, acked):
-        self.seed, self.lab, self.acked = seed, lab, acked
+    def __init__(self, seed, lab):
+        self.seed, self.lab, self.acked = seed, lab, []
         self.random = random.Random(seed)
         self.down = set()
         self.cuts = set()
@@ -236,14 +236,18 @@ class Schedule:
         configs = {self.shared_part(one) for one in self.lab.nodes}
         assert len(configs) == 1, "haproxy.cfg differs:\n" + "\n".join(
             difflib.unified_diff(*(text.splitlines() for text in sorted(configs)[:2])))
-        for commit in self.acked:
-            assert any(one.api.call("GET", "/api/v1/commits/" + commit).status == 200
-                       for one in self.lab.nodes), "%s was applied, and is lost" % commit
+        self.check_kept(self.acked)
         for one in self.lab.nodes:
             verified = one.api.get("/api/v1/verify")
             assert verified["ok"], verified
             with self.lab.client:
                 node.wait_for(lambda o=one: serves("first.test", to=o.api.address), "a visitor")
+
+
+    def check_kept(self, commits):
+        for commit in commits:
+            assert any(one.api.call("GET", "/api/v1/commits/" + commit).status == 200
+                       for one in self.lab.nodes), "%s was applied, and is lost" % commit
 
 
 class Schedules(unittest.TestCase):
@@ -271,7 +275,7 @@ class Schedules(unittest.TestCase):
     def test_after_each_schedule_all_are_in_step_and_nothing_is_lost(self):
         acked = []
         for seed in range(self.first, self.first + self.count):
-            schedule = Schedule(seed, self.lab, acked)
+            schedule = Schedule(seed, self.lab)
             try:
                 schedule.run()
             except Exception as error:
@@ -279,7 +283,9 @@ class Schedules(unittest.TestCase):
                 raise AssertionError(
                     "seed %d: %s\n%s\n%s\nagain: test_schedules.py --first %d --count 1" % (
                         seed, error, "\n".join(schedule.told), "\n".join(logs), seed)) from error
+            acked += schedule.acked
         self.assertGreater(len(acked), self.count)
+        schedule.check_kept(acked)
         for one in self.lab.nodes:
             one.stop()
             said = subprocess.run(
