@@ -462,9 +462,15 @@ replace_on_engine(struct engine *en, void *ctx, struct error *e)
     struct lineage_commit item = {.commit = *x->c};
     struct sync_doc d = {.head = x->c->id, .commits = {&item, 1}};
     bool is_head = hash_equal(&x->own->id, &en->live.head.id);
+    struct sync_view seen = {.have = false};
+    struct looking l = {&x->c->id, &seen};
+    err_t code = look_on_engine(en, &l, e);
 
-    err_t code = commit_adopt(en, &d, is_head ? en->live.shared : NULL, x->who, e);
-
+    /* Whoever took it has handed it back already, as any head. */
+    if (code != ERR_OK || seen.leads) {
+        return code;
+    }
+    code = commit_adopt(en, &d, is_head ? en->live.shared : NULL, x->who, e);
     if (code == ERR_OK) {
         commit_carry_generation(en, &x->own->id, en->live.local_rev);
     }

@@ -79,7 +79,8 @@ MUST_USE err_t sync_weigh(
 MUST_USE err_t
 sync_commit_get(struct engine *en, const struct hash *id, struct commit *ret, struct error *e);
 /* Makes c, which has the content of own and own among its parents, the head, when own still is
- * it (else ERR_CONFLICT). Nothing that HAProxy loads is another then. */
+ * it (else ERR_CONFLICT); nothing is left to do when the head is c or follows from it, which
+ * this node got back from another one. Nothing that HAProxy loads is another then. */
 MUST_USE err_t sync_overwrite(
     struct engine *en, const struct commit *own, const struct commit *c, const char *who,
     struct error *e);

@@ -4,6 +4,8 @@
 import contextlib
 import http.client
 import json
+import os
+import signal
 import unittest
 
 import node
@@ -131,6 +133,21 @@ class Three(unittest.TestCase):
         self.in_step()
         with self.lab.client:
             self.assertTrue(serves("right.test", to=self.c.api.address))
+
+    def test_6_keys_that_changed_apart_are_handed_on_by_the_third(self):
+        self.lab.cut(self.a, self.b)
+        for one in (self.a, self.b):
+            one.api.expect(200, "POST", "/api/v1/cluster/key")
+        for one in (self.a, self.b):
+            node.wait_for(lambda o=one: seen(self.c, o)["answers"], "the third knows the key")
+            pid = one.pid_of("lockstepd")
+            os.kill(pid, signal.SIGKILL)  # no former key is taken any more
+            node.wait_for(lambda o=one, p=pid: o.pid_of("lockstepd") != p, "another lockstepd")
+            one.wait_ready()
+        self.lab.join_all()
+        self.in_step()
+        for one, other in ((self.a, self.b), (self.b, self.a)):
+            node.wait_for(lambda o=one, p=other: seen(o, p)["answers"], "it answers")
 
     def test_7_a_node_that_leaves_keeps_its_configuration_and_may_come_back(self):
         before = head(self.c)

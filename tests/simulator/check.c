@@ -153,6 +153,23 @@ round_of_all(void)
     sim_watch();
 }
 
+static void
+rounds(void)
+{
+    for (int r = 0; r < ROUNDS; r++) {
+        round_of_all();
+    }
+}
+
+/* Who joined by a node that had not yet heard that it was forgotten. */
+static void
+find_lonely(void)
+{
+    for (size_t i = 0; i < sim.count; i++) {
+        sim.nodes[i].away = sim.nodes[i].away || members_peers(sim.nodes[i].lab->en) == 0;
+    }
+}
+
 static bool
 is_locked_out(size_t i, size_t of)
 {
@@ -226,13 +243,15 @@ calm(void)
     }
     sim_watch();
     pass_long_time();
+    if (sim.regrouped) {
+        rounds();
+        find_lonely();
+    }
     join_all();
-    if (sim.rekeyed) {
-        for (int r = 0; r < ROUNDS; r++) {
-            round_of_all();
-        }
+    if (sim.regrouped) {
+        rounds();
         join_locked_out();
-        sim.rekeyed = false;
+        sim.regrouped = false;
     }
 }
 
@@ -364,9 +383,7 @@ settle_refused(void)
         }
     }
     if (refused) {
-        for (int r = 0; r < ROUNDS; r++) {
-            round_of_all();
-        }
+        rounds();
         for (size_t i = 0; i < sim.count; i++) {
             for (size_t k = 0; k < sim.count; k++) {
                 check_held_up(i, k);
@@ -406,9 +423,7 @@ overwrite_all(void)
     if (!sim_overwrite(i)) {
         sim_fail("the overwrite from %s did not reach all", sim.nodes[i].name);
     }
-    for (int r = 0; r < ROUNDS; r++) {
-        round_of_all();
-    }
+    rounds();
     if (count_diverged() > 0) {
         sim_fail("still diverged after an overwrite from %s", sim.nodes[i].name);
     }
@@ -448,9 +463,7 @@ sim_settle(void)
 {
     calm();
     settle_refused();
-    for (int r = 0; r < ROUNDS; r++) {
-        round_of_all();
-    }
+    rounds();
     if (count_diverged() > 0) {
         sim.diverged++;
         stays_diverged();

@@ -371,6 +371,7 @@ deliver(const struct calls *all, const struct call *c, struct call_answer *a)
     }
     a->error = (struct error){.code = ERR_OK};
     serve(&q, a);
+    sim_hook();
     if (!passes(q.to, q.from)) {
         buf_reset(&a->body);
         (void)error_set(&a->error, ERR_TIMEOUT, "no answer");

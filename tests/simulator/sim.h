@@ -44,8 +44,8 @@ struct sim_message {
     const char *method, *path;
 };
 
-/* What happens beside the call that is about to be delivered. */
-enum sim_hook { HOOK_NONE, HOOK_EDIT, HOOK_OVERWRITE, HOOK_CUT, HOOK_APPLY };
+/* What happens before a call is delivered, or before its answer is. */
+enum sim_hook { HOOK_NONE, HOOK_EDIT, HOOK_OVERWRITE, HOOK_CUT, HOOK_APPLY, HOOK_ROUND };
 
 struct sim {
     struct sim_node nodes[SIM_NODES];
@@ -55,7 +55,7 @@ struct sim {
     _Atomic int64_t mono_ms, wall_ms;
     struct gen *random;
     uint64_t seed;
-    bool verbose, calm, rekeyed;
+    bool verbose, calm, regrouped;
     struct buf trace;
 
     enum sim_hook hook;

@@ -305,6 +305,21 @@ step_twins(size_t i)
 
 /* ---- overwrite ---- */
 
+/* Whether it failed is for the head to say, however it got there. */
+static void
+check_failed(size_t i, err_t code, const char *commit)
+{
+    struct hash id, head;
+
+    if (code == ERR_OK || sim.nodes[i].dead || !hash_from_hex(commit, &id)) {
+        return;
+    }
+    head = sim_head(i).id;
+    if (sim_has(i, &id) && sim_leads(i, &id, &head)) {
+        sim_fail("%s says that its overwrite failed, and has it", sim.nodes[i].name);
+    }
+}
+
 bool
 sim_overwrite(size_t i)
 {
@@ -325,6 +340,7 @@ sim_overwrite(size_t i)
         sim.overwritten++;
         note_commit(i, json_string_value(json_object_get(answer, "commit")));
     }
+    check_failed(i, code, json_string_value(json_object_get(answer, "commit")));
     sim_note(
         "    overwrite from %s: %s%s", sim.nodes[i].name, code == ERR_OK ? "ok" : e.msg,
         code == ERR_OK && !all ? ", not on all" : "");
@@ -359,6 +375,7 @@ sim_hook(void)
     case HOOK_OVERWRITE: (void)sim_overwrite(i); return;
     case HOOK_CUT: step_links(i); return;
     case HOOK_APPLY: step_apply(i); return;
+    case HOOK_ROUND: sim_round(i); return;
     case HOOK_NONE: return;
     }
 }
@@ -367,8 +384,9 @@ sim_hook(void)
 static void
 step_overwrite(size_t i)
 {
-    static const enum sim_hook hooks[] = {HOOK_NONE,  HOOK_EDIT,      HOOK_EDIT,     HOOK_CUT,
-                                          HOOK_APPLY, HOOK_OVERWRITE, HOOK_OVERWRITE};
+    static const enum sim_hook hooks[] = {HOOK_NONE,      HOOK_EDIT,  HOOK_EDIT,
+                                          HOOK_CUT,       HOOK_APPLY, HOOK_OVERWRITE,
+                                          HOOK_OVERWRITE, HOOK_ROUND, HOOK_ROUND};
     enum sim_hook hook = hooks[sim_below(ARRAY_LEN(hooks))];
     size_t to = another(i);
 
@@ -377,7 +395,8 @@ step_overwrite(size_t i)
         sim_round(to);
     }
     sim_note("overwrite from %s", sim.nodes[i].name);
-    arm_hook(to, hook);
+    /* Its own rounds go on meanwhile. */
+    arm_hook(hook == HOOK_ROUND ? i : to, hook);
     (void)sim_overwrite(i);
     sim.hook = HOOK_NONE;
 }
@@ -401,8 +420,12 @@ step_duel(size_t i)
     sim_round(i);
     sim_round(to);
     sim_note("overwrite from %s and %s", sim.nodes[i].name, sim.nodes[to].name);
-    arm_hook(to, HOOK_OVERWRITE);
-    sim.hook_after = 1 + (int)sim_below(3);
+    if (sim_chance(50)) {
+        arm_hook(to, HOOK_OVERWRITE);
+    } else {
+        arm_hook(i, HOOK_ROUND); /* its own rounds go on meanwhile */
+    }
+    sim.hook_after = 1 + (int)sim_below(5);
     (void)sim_overwrite(i);
     sim.hook = HOOK_NONE;
 }
@@ -432,7 +455,7 @@ step_members(size_t i)
         sim_join(i, to);
     } else if (sim_chance(60)) {
         sim_note("another key of %s", n->name);
-        sim.rekeyed = true;
+        sim.regrouped = true;
         if (members_new_key(n->lab->en, &e) != ERR_OK) {
             sim_note("    %s", e.msg);
         }
@@ -443,6 +466,7 @@ step_members(size_t i)
         sim_note("%s forgets %s", n->name, sim.nodes[to].name);
         sim.nodes[to].away =
             cluster_forget(n->cluster, sim.nodes[to].name, maria.name, &e) == ERR_OK;
+        sim.regrouped = true;
         sim.forgotten += sim.nodes[to].away ? 1 : 0;
     }
 }

@@ -256,7 +256,7 @@ def accepted(options):
             refused, str(refused).split(":")[0][5:])) from None
     if status != 0:
         raise Failed("%ssimulate ended with %d" % (said, status))
-    if WANTED - seen:
+    if WANTED - seen and "--seed" not in options:
         raise Failed("these never came up: %s" % (WANTED - seen))
     return said
 

@@ -14,19 +14,23 @@ mutated(const char *name)
 int
 mutation_relation(struct relation_facts f, enum relation (*real)(const struct relation_facts *))
 {
+    enum relation relation;
+
     if (mutated("counter_only") && !f.same_head) {
         return f.order < 0 ? REL_SELF_BEHIND : REL_PEER_BEHIND;
     }
     if (mutated("ignore_release")) {
         f.newer_schema = false;
     }
-    return real(&f);
+    relation = real(&f);
+    return (int)relation;
 }
 
 int
 mutation_action(const struct heal_facts *f, enum sync_action (*real)(const struct heal_facts *))
 {
     bool equal = f->relation == REL_EQUAL_PEER_GREATER || f->relation == REL_EQUAL_SELF_GREATER;
+    enum sync_action action = real(f);
     bool may = f->keep_in_step && !f->backing_off;
 
     if (mutated("pull_when_diverged") && f->relation == REL_DIVERGED && may) {
@@ -41,12 +45,14 @@ mutation_action(const struct heal_facts *f, enum sync_action (*real)(const struc
     if (mutated("adopt_no_equal") && equal) {
         return HEAL_NOTHING;
     }
-    return real(f);
+    return (int)action;
 }
 
 int
 mutation_verdict(struct push_facts f, enum push_verdict (*real)(const struct push_facts *))
 {
+    enum push_verdict verdict;
+
     if (mutated("forget_expected_head") && f.overwrites && f.relation != REL_IN_STEP) {
         return PUSH_ADVANCE;
     }
@@ -59,7 +65,8 @@ mutation_verdict(struct push_facts f, enum push_verdict (*real)(const struct pus
     if (mutated("accept_diverged") && real(&f) == PUSH_DIVERGED) {
         return PUSH_ADVANCE;
     }
-    return real(&f);
+    verdict = real(&f);
+    return (int)verdict;
 }
 
 const char *const mutation_names[MUTATIONS] = {
