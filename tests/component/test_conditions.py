@@ -280,8 +280,18 @@ class Refusing(Pair):
             self.assertIn("error: refusing\n", shown)
             self.assertIn("warning: behind\n", shown)
             self.assertNotEqual(head(self.a), head(self.b))
+            self.is_told_once()
         self.quiet()
         self.assertEqual(head(self.a), head(self.b))
+
+    def is_told_once(self):
+        """However often it is tried."""
+        tried = "node n1: an address cannot be used"
+        node.wait_for(lambda: self.b.log().count(tried) >= 4, "tried again")
+        self.assertEqual(self.b.log().count("warning: revision"), 1, self.b.log())
+        self.assertNotIn("warning: node n1", self.b.log())
+        failed = [t for t in self.b.api.get("/api/v1/tasks")["items"] if t["state"] == "failed"]
+        self.assertLessEqual(len(failed), 2, failed)  # of the push, and of the first try
 
 
 class Unlike(Pair):
