@@ -8,6 +8,7 @@
 #include "engine/apply_job.h"
 #include "engine/members.h"
 #include "engine/operator.h"
+#include "engine/sync.h"
 #include "haproxy/admin.h"
 #include "model/validate.h"
 
@@ -118,6 +119,17 @@ changes_content(const struct apply *a)
     return a->mode == APPLY_DRAFT || a->mode == APPLY_OPS;
 }
 
+/* By a push or a pull of the same that went ahead of this one. */
+static bool
+is_taken_over(const struct apply *a)
+{
+    struct sync_view seen = {.have = false};
+    struct error unused;
+
+    return a->mode == APPLY_ADOPT && !hash_equal(&a->base, &a->view->head.id) &&
+           sync_look(a->en, &a->adopt->head, &seen, &unused) == ERR_OK && seen.leads;
+}
+
 static enum apply_event
 act_plan(struct apply *a, struct error *e)
 {
@@ -126,6 +138,9 @@ act_plan(struct apply *a, struct error *e)
     err_t code;
 
     a->view = engine_view(a->en);
+    if (is_taken_over(a)) {
+        return AE_NOTHING;
+    }
     code = check_base(a, e);
     if (code == ERR_OK && changes_content(a)) {
         code = confirm_refuse(a->en, e);
