@@ -112,6 +112,28 @@ tear_down(void **state)
     return 0;
 }
 
+/* Nothing here could be rendered without it. */
+static void
+a_revision_without_a_singleton_is_refused(void **state)
+{
+    const struct trio *t = *state;
+    struct hash have = head_of(t->l[1]).id;
+    struct sync_result result;
+    struct sync_doc d;
+    struct error e;
+
+    set_title(t->l[0], 1);
+    d = doc_of(t->l[0], &(struct sync_wanted){.have = &have, .have_count = 1});
+    assert_int_equal(d.commits.items[0].entry_count, 1);
+    d.commits.items[0].entries[0].has_object = false;
+    assert_int_equal(
+        sync_take(
+            t->l[1]->en, &d, &(struct sync_origin){.how = SYNC_PUSHED, .from = "n1"}, &result,
+            &e),
+        ERR_INVALID);
+    assert_non_null(strstr(e.msg, "haproxy"));
+}
+
 /* A push meets a pull: both were decided on the same head. */
 static void
 what_comes_twice_at_once_is_taken_once(void **state)
@@ -241,6 +263,7 @@ main(void)
 {
 #define WITH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     static const struct CMUnitTest tests[] = {
+        WITH(a_revision_without_a_singleton_is_refused),
         WITH(what_comes_twice_at_once_is_taken_once),
         WITH(a_sender_need_not_know_how_far_the_other_has_come),
         WITH(an_overwrite_brings_the_heads_that_the_other_does_not_know),
