@@ -21,17 +21,18 @@
     X(status_round_ms, 2000, 50, 60000) /* how often HAProxy is looked at */                   \
     X(follow_first_ms, 1000, 10, 60000) /* back-off of making HAProxy follow the head */       \
     X(follow_max_ms, 30000, 10, 600000)                                                        \
-    X(try_ms, 3000, 0, 60000)             /* trying a check against its servers; 0: never */   \
-    X(sync_round_ms, 2000, 20, 60000)     /* how often other nodes are asked */                \
-    X(sync_health_ms, 1500, 20, 60000)    /* one such question */                              \
-    X(sync_call_ms, 150000, 100, 3600000) /* a push, until the other node serves */            \
-    X(sync_check_ms, 75000, 100, 600000)  /* a check or a trial on another node */             \
-    X(check_kept_ms, 60000, 0, 600000)    /* until its push must have come */                  \
-    X(sync_again_ms, 30000, 10, 600000)   /* longest pause after a refusal */                  \
-    X(header_ms, 10000, 100, 600000)      /* request line and header complete */               \
-    X(request_ms, 60000, 100, 3600000)    /* body complete */                                  \
-    X(answer_ms, 150000, 100, 3600000)    /* answer made and sent */                           \
-    X(idle_ms, 30000, 100, 3600000)       /* kept-alive connection without a request */        \
+    X(try_ms, 3000, 0, 60000)              /* trying a check against its servers; 0: never */  \
+    X(sync_round_ms, 2000, 20, 60000)      /* how often other nodes are asked */               \
+    X(sync_health_ms, 1500, 20, 60000)     /* one such question */                             \
+    X(sync_call_ms, 150000, 100, 3600000)  /* a push, until the other node serves */           \
+    X(sync_check_ms, 75000, 100, 600000)   /* a check or a trial on another node */            \
+    X(check_kept_ms, 60000, 0, 600000)     /* until its push must have come */                 \
+    X(sync_again_ms, 30000, 10, 600000)    /* longest pause after a refusal */                 \
+    X(former_key_ms, 600000, 10, 86400000) /* a former peer key is taken for so long */        \
+    X(header_ms, 10000, 100, 600000)       /* request line and header complete */              \
+    X(request_ms, 60000, 100, 3600000)     /* body complete */                                 \
+    X(answer_ms, 150000, 100, 3600000)     /* answer made and sent */                          \
+    X(idle_ms, 30000, 100, 3600000)        /* kept-alive connection without a request */       \
     X(session_idle_ms, 28800000, 100, 86400000)                                                \
     X(session_max_ms, 86400000, 100, 604800000)                                                \
     X(unlock_idle_ms, 1800000, 100, 86400000) /* "edit here anyway" ends when unused */        \

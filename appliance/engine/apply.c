@@ -205,7 +205,8 @@ run(void *ctx)
     if (a->mode == APPLY_BACK) {
         confirm_back_ended(en, end == AS_DONE);
     }
-    if (end == AS_DONE) {
+    /* What another node committed may be tried every few seconds: who tries says it once. */
+    if (end == AS_DONE || a->mode == APPLY_ADOPT) {
         log_info("%s: %s", a->author, message);
     } else {
         log_warning("%s: %s", a->author, message);

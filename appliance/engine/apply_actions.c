@@ -11,6 +11,7 @@
 #include "engine/apply_job.h"
 #include "engine/members.h"
 #include "engine/operator.h"
+#include "engine/sync.h"
 #include "haproxy/admin.h"
 #include "model/validate.h"
 
@@ -114,6 +115,17 @@ note_difference(void *ctx, const struct object *before, const struct object *aft
     (*count)++;
 }
 
+/* By a push or a pull of the same that went ahead of this one. */
+static bool
+is_taken_over(const struct apply *a)
+{
+    struct sync_view seen = {.have = false};
+    struct error unused;
+
+    return a->mode == APPLY_ADOPT && !hash_equal(&a->base, &a->view->head.id) &&
+           sync_look(a->en, &a->adopt->head, &seen, &unused) == ERR_OK && seen.leads;
+}
+
 static enum apply_event
 act_plan(struct apply *a, struct error *e)
 {
@@ -122,8 +134,7 @@ act_plan(struct apply *a, struct error *e)
     err_t code;
 
     a->view = engine_view(a->en);
-    /* Pushed and pulled at the same time. */
-    if (a->mode == APPLY_ADOPT && hash_equal(&a->adopt->head, &a->view->head.id)) {
+    if (is_taken_over(a)) {
         return AE_NOTHING;
     }
     code = check_base(a, e);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/draft_rows.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -183,6 +184,11 @@ read_row(const json_t *j, struct draft_row *row, struct error *e)
             sync_object_read(row->kind, row->id, json_object_get(j, "object"), &row->object, e);
     } else if (code == ERR_OK && !json_is_null(json_object_get(j, "object"))) {
         code = error_set(e, ERR_SYNTAX, "\"object\" is an object or null");
+    } else if (code == ERR_OK && schema_kind(row->kind)->singleton) {
+        code = error_set(e, ERR_INVALID, "no draft deletes the %s", kind);
+    }
+    if (code == ERR_OK && row->object != NULL) {
+        (void)snprintf(row->name, sizeof row->name, "%s", row->object->name.s);
     }
     return code;
 }

@@ -12,7 +12,6 @@
 #include "version_gen.h"
 
 #define KEY_RANDOM_BYTES 32
-#define FORMER_KEY_MS    600000
 
 struct members {
     pthread_mutex_t lock;
@@ -504,7 +503,7 @@ key_on_engine(struct engine *en, void *ctx, struct error *e)
     if (code == ERR_OK) {
         lock_take(&m->lock);
         memcpy(m->former_key, former, sizeof former);
-        m->former_until_ms = clock_mono_ms(&clock_system) + FORMER_KEY_MS;
+        m->former_until_ms = clock_mono_ms(&clock_system) + en->config->tunables->former_key_ms;
         lock_give(&m->lock);
     }
     crypt_wipe(former, sizeof former);

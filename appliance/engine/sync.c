@@ -359,7 +359,7 @@ start_job(struct engine *en, struct sync_doc *d, struct taking *t, struct error 
     *d = (struct sync_doc){.has_index = false};
     a->adopted = TAKE(t->shared);
     change_set_init(&a->ops);
-    a->task = task_begin(
+    a->task = (t->origin->again ? task_begin_again : task_begin)(
         en->tasks, "sync",
         t->origin->how == SYNC_PULLED ? "Take over a newer revision" : "Take a revision over",
         a->author);

@@ -46,6 +46,7 @@ enum sync_how {
 struct sync_origin {
     enum sync_how how;
     const char *from; /* name of the other node */
+    bool again;       /* this failed a moment ago: it is told of only when it ends well */
     bool outranks;    /* this node makes an overwrite itself, and goes first */
 };
 

@@ -259,6 +259,10 @@ sync_changes_make(
             snapshot_edit_put(edit, object_ref(o));
         } else if (change->has_object) {
             code = error_set(e, ERR_INVALID, "an object did not come along");
+        } else if (schema_kind(change->kind)->singleton) {
+            code = error_set(
+                e, ERR_INVALID, "no revision is without its %s",
+                schema_kind(change->kind)->name);
         } else {
             snapshot_edit_remove(edit, change->kind, change->id);
         }

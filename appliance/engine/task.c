@@ -33,6 +33,7 @@ struct waiter {
 
 struct task {
     int64_t id;
+    bool again; /* of a repetition: see task_begin_again */
     char *kind;
     char *title;
     char *author;
@@ -167,14 +168,43 @@ to_json(const struct tasks *t, const struct task *task)
         json_deep_copy(task->problems), "result", json_deep_copy(task->result));
 }
 
+static bool
+is_told(const struct task *task)
+{
+    return !task->again || task->state == TASK_OK;
+}
+
 /* Gives the lock back, so that the order of events is that of the changes only per caller. */
 static void
 give_and_publish(struct tasks *t, const struct task *task)
 {
-    json_t *json = to_json(t, task);
+    json_t *json = is_told(task) ? to_json(t, task) : NULL;
 
     lock_give(&t->lock);
-    events_publish(t->events, "task", json);
+    if (json != NULL) {
+        events_publish(t->events, "task", json);
+    }
+}
+
+static void
+drop(struct tasks *t, size_t i)
+{
+    task_free(t->items[i]);
+    t->count--;
+    for (; i < t->count; i++) {
+        t->items[i] = t->items[i + 1];
+    }
+}
+
+/* Those that repeat each other do not push others out. */
+static void
+drop_untold(struct tasks *t)
+{
+    for (size_t i = t->count; i > 0; i--) {
+        if (t->items[i - 1]->state == TASK_FAILED && !is_told(t->items[i - 1])) {
+            drop(t, i - 1);
+        }
+    }
 }
 
 /* Room for one more: the oldest ended one goes. Those that have not ended are few: the queue
@@ -188,33 +218,45 @@ make_room(struct tasks *t)
         i++;
     }
     if (t->count >= TASK_KEPT && i < t->count) {
-        task_free(t->items[i]);
-        t->count--;
-        for (; i < t->count; i++) {
-            t->items[i] = t->items[i + 1];
-        }
+        drop(t, i);
     }
     t->items = xrealloc(t->items, (t->count + 1) * sizeof(struct task *));
 }
 
-int64_t
-task_begin(struct tasks *t, const char *kind, const char *title, const char *author)
+static int64_t
+begin(struct tasks *t, const char *kind, const char *title, const char *author, bool again)
 {
     struct task *task = xcalloc(1, sizeof *task);
     int64_t id;
 
+    task->again = again;
     task->kind = xstrdup(kind);
     task->title = xstrdup(title);
     task->author = xstrdup(author);
     task->state = TASK_WAITING;
     task->at_ms = clock_wall_ms(t->clock);
     lock_take(&t->lock);
+    if (again) {
+        drop_untold(t);
+    }
     make_room(t);
     id = ++t->last_id;
     task->id = id;
     t->items[t->count++] = task;
     give_and_publish(t, task);
     return id;
+}
+
+int64_t
+task_begin(struct tasks *t, const char *kind, const char *title, const char *author)
+{
+    return begin(t, kind, title, author, false);
+}
+
+int64_t
+task_begin_again(struct tasks *t, const char *kind, const char *title, const char *author)
+{
+    return begin(t, kind, title, author, true);
 }
 
 static struct step *
@@ -390,7 +432,9 @@ tasks_json(struct tasks *t)
 
     lock_take(&t->lock);
     for (size_t i = t->count; i > 0; i--) {
-        (void)json_array_append_new(list, to_json(t, t->items[i - 1]));
+        if (is_told(t->items[i - 1])) {
+            (void)json_array_append_new(list, to_json(t, t->items[i - 1]));
+        }
     }
     lock_give(&t->lock);
     return list;

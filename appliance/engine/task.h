@@ -26,6 +26,10 @@ void tasks_free(struct tasks *t);
  * functions: any thread. Every change is published as an event of topic "task". An id that is
  * not known (0, or of a task that is no longer kept) is ignored. */
 int64_t task_begin(struct tasks *t, const char *kind, const char *title, const char *author);
+/* Of work that failed a moment ago and is tried again by itself: it is told of, and listed,
+ * only when it ends well. The one before it is forgotten. */
+int64_t
+task_begin_again(struct tasks *t, const char *kind, const char *title, const char *author);
 /* Starts a step; the step before is ended as ok. */
 void task_step(struct tasks *t, int64_t id, const char *name, const char *title);
 /* Text of the present step ("haproxy -c passed, 0 warnings"). */

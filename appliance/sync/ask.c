@@ -248,8 +248,8 @@ cluster_pull_head(
 
 err_t
 cluster_pull(
-    struct cluster *c, const struct member *m, enum sync_how how, int64_t *ret_task,
-    struct error *e)
+    struct cluster *c, const struct member *m, const struct sync_origin *origin,
+    int64_t *ret_task, struct error *e)
 {
     struct sync_result result = {.missing_count = 0};
     err_t code = ERR_NOT_FOUND;
@@ -263,8 +263,7 @@ cluster_pull(
         if (code != ERR_OK) {
             break;
         }
-        code =
-            sync_take(c->en, &d, &(struct sync_origin){.how = how, .from = m->name}, &next, e);
+        code = sync_take(c->en, &d, origin, &next, e);
         free(result.missing);
         result = next;
     }

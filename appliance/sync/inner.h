@@ -120,11 +120,15 @@ json_t *cluster_conditions(
 
 /* ---- exchange ---- */
 
+/* True when a newer revision was taken over. */
+bool cluster_heal(struct cluster *c, const struct member_list *list);
+/* A refusal is told for as long as somebody offers what was refused. Once a round. */
+void cluster_forget_refusal(struct cluster *c);
 /* Fetches what the node has beyond this one's head, and takes it over; waits until it serves.
  */
 MUST_USE err_t cluster_pull(
-    struct cluster *c, const struct member *m, enum sync_how how, int64_t *ret_task,
-    struct error *e);
+    struct cluster *c, const struct member *m, const struct sync_origin *origin,
+    int64_t *ret_task, struct error *e);
 /* Fetches what the node has beyond this one's head into this node's history, and no further. */
 MUST_USE err_t cluster_pull_head(
     struct cluster *c, const struct member *m, struct hash *ret_head, struct error *e);

@@ -225,7 +225,9 @@ do_join(struct joining *g, const char *who, int64_t *ret_task, struct error *e)
     introduce_all(g);
     (void)snprintf(text, sizeof text, "joined %s at %s", g->target.name, g->target.url);
     members_audit(g->c->en, who, "cluster_join", text);
-    return cluster_pull(g->c, &g->target, SYNC_JOINED, ret_task, e);
+    return cluster_pull(
+        g->c, &g->target, &(struct sync_origin){.how = SYNC_JOINED, .from = g->target.name},
+        ret_task, e);
 }
 
 static void

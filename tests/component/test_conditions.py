@@ -5,6 +5,7 @@ import json
 import os
 import socket
 import subprocess
+import time
 import unittest
 
 import node
@@ -280,8 +281,23 @@ class Refusing(Pair):
             self.assertIn("error: refusing\n", shown)
             self.assertIn("warning: behind\n", shown)
             self.assertNotEqual(head(self.a), head(self.b))
+            self.is_told_once()
         self.quiet()
         self.assertEqual(head(self.a), head(self.b))
+
+    def is_told_once(self):
+        """However often it is tried."""
+        tried = "node n1: an address cannot be used"
+        node.wait_for(lambda: self.b.log().count(tried) >= 5, "tried again")
+        from_s = time.monotonic()
+        before = self.b.log().count(tried)
+        node.wait_for(lambda: self.b.log().count(tried) >= before + 4, "and again")
+        # The longest pause; a round takes a fifth of it.
+        self.assertGreater(time.monotonic() - from_s, 3 * TUNABLES["sync_again_ms"] / 1000)
+        self.assertEqual(self.b.log().count("warning: revision"), 1, self.b.log())
+        self.assertNotIn("warning: node n1", self.b.log())
+        failed = [t for t in self.b.api.get("/api/v1/tasks")["items"] if t["state"] == "failed"]
+        self.assertLessEqual(len(failed), 2, failed)  # of the push, and of the first try
 
 
 class Unlike(Pair):

@@ -112,6 +112,63 @@ tear_down(void **state)
     return 0;
 }
 
+/* Nothing here could be rendered without it. */
+static void
+a_revision_without_a_singleton_is_refused(void **state)
+{
+    const struct trio *t = *state;
+    struct hash have = head_of(t->l[1]).id;
+    struct sync_result result;
+    struct sync_doc d;
+    struct error e;
+
+    set_title(t->l[0], 1);
+    d = doc_of(t->l[0], &(struct sync_wanted){.have = &have, .have_count = 1});
+    assert_int_equal(d.commits.items[0].entry_count, 1);
+    d.commits.items[0].entries[0].has_object = false;
+    assert_int_equal(
+        sync_take(
+            t->l[1]->en, &d, &(struct sync_origin){.how = SYNC_PUSHED, .from = "n1"}, &result,
+            &e),
+        ERR_INVALID);
+    assert_non_null(strstr(e.msg, "haproxy"));
+}
+
+/* A push meets a pull: both were decided on the same head. */
+static void
+what_comes_twice_at_once_is_taken_once(void **state)
+{
+    const struct trio *t = *state;
+    struct hash have = head_of(t->l[1]).id;
+    struct sync_result results[2];
+    struct sync_doc docs[2];
+    struct hash sent, taken;
+    struct error e;
+
+    set_title(t->l[0], 1);
+    for (size_t i = 0; i < 2; i++) {
+        docs[i] = doc_of(t->l[0], &(struct sync_wanted){.have = &have, .have_count = 1});
+    }
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(
+            sync_take(
+                t->l[1]->en, &docs[i],
+                &(struct sync_origin){.how = i == 0 ? SYNC_PULLED : SYNC_PUSHED, .from = "n1"},
+                &results[i], &e),
+            ERR_OK);
+        assert_int_not_equal(results[i].task, 0);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        json_t *task = engine_lab_task(t->l[1], results[i].task);
+
+        assert_string_equal(json_string_value(json_object_get(task, "state")), "ok");
+        json_decref(task);
+    }
+    sent = head_of(t->l[0]).id;
+    taken = head_of(t->l[1]).id;
+    assert_memory_equal(&sent, &taken, sizeof sent);
+}
+
 static void
 a_sender_need_not_know_how_far_the_other_has_come(void **state)
 {
@@ -206,6 +263,8 @@ main(void)
 {
 #define WITH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     static const struct CMUnitTest tests[] = {
+        WITH(a_revision_without_a_singleton_is_refused),
+        WITH(what_comes_twice_at_once_is_taken_once),
         WITH(a_sender_need_not_know_how_far_the_other_has_come),
         WITH(an_overwrite_brings_the_heads_that_the_other_does_not_know),
         WITH(an_overwrite_is_of_the_present_head),

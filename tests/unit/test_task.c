@@ -279,6 +279,36 @@ whoever_waits_is_called_once(void **state)
     assert_int_equal(late, 1);
 }
 
+static void
+a_repetition_is_listed_when_it_ends_well(void **state)
+{
+    const struct fixture *f = *state;
+    int64_t first = task_begin(f->t, "sync", "Take over", "node n1");
+    int64_t task = 0;
+    json_t *list;
+
+    task_end(f->t, first, ERR_INVALID, "no", NULL, NULL);
+    for (int i = 0; i < 2 * TASK_KEPT; i++) {
+        json_t *seen;
+
+        task = task_begin_again(f->t, "sync", "Take over", "node n1");
+        task_step(f->t, task, "plan", "Plan");
+        task_end(f->t, task, ERR_INVALID, "no", NULL, NULL);
+        seen = task_json(f->t, task); /* for whoever waits for it */
+        assert_string_equal(text_of(seen, "state"), "failed");
+        json_decref(seen);
+    }
+    list = tasks_json(f->t);
+    assert_int_equal(json_array_size(list), 1);
+    json_decref(list);
+    task = task_begin_again(f->t, "sync", "Take over", "node n1");
+    task_end(f->t, task, ERR_OK, "revision 4 serves", NULL, NULL);
+    list = tasks_json(f->t);
+    assert_int_equal(json_array_size(list), 2);
+    assert_string_equal(text_of(json_array_get(list, 0), "state"), "ok");
+    json_decref(list);
+}
+
 int
 main(void)
 {
@@ -293,6 +323,7 @@ main(void)
         WITH(every_change_is_an_event),
         WITH(the_newest_fifty_are_kept_and_those_that_run),
         WITH(whoever_waits_is_called_once),
+        WITH(a_repetition_is_listed_when_it_ends_well),
     };
 #undef WITH
 

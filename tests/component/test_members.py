@@ -1,0 +1,173 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What each of three nodes knows of the others: keys that are replaced without a gap, nodes that
+came while one was away, and the way back to each. Real nodes on a bridge."""
+import threading
+import unittest
+
+import node
+from api import Api
+from cluster import Cluster
+from test_sync import TUNABLES, head, join, key_of, seen
+
+ROTATING = dict(TUNABLES, former_key_ms=3000)
+
+
+def members(one):
+    """id -> record, as other nodes are told, with the keys."""
+    peer = Api(one.api.address, one.api.port, key_of(one)["key"])
+    return {m["id"]: m for m in peer.call("GET", "/peer/v1/members").json["members"]}
+
+
+def agree(nodes):
+    known = [members(n) for n in nodes]
+    return all(k == known[0] for k in known) and known[0]
+
+
+def answers(one, key):
+    return Api(one.api.address, one.api.port, key).raw("GET", "/peer/v1/health").status
+
+
+class Watch(threading.Thread):
+    """Looks at the conditions of nodes, one look after another, until it is ended."""
+
+    def __init__(self, nodes):
+        super().__init__()
+        self.nodes = nodes
+        self.seen = set()
+        self.looks = 0
+        self.ended = threading.Event()
+
+    def run(self):
+        while not self.ended.is_set():
+            for one in self.nodes:
+                told = Api(one.api.address, one.api.port, one.api.key).get("/api/v1/cluster")
+                self.seen |= {(one.name, c["name"], c["node"]) for c in told["conditions"]}
+                self.looks += 1
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_error):
+        self.ended.set()
+        self.join()
+
+
+class Three(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.lab = Cluster(3, tunables=ROTATING)
+        cls.addClassCleanup(cls.lab.close)
+        cls.lab.set_up()
+        cls.a, cls.b, cls.c = cls.lab.nodes
+        for one in cls.lab.nodes:
+            one.api.unlock = True  # there is no VIP
+        join(cls.b, cls.a)
+        cls.b.api.key = cls.a.api.key
+
+    def in_step(self, nodes=None):
+        nodes = nodes or self.lab.nodes
+
+        def is_so():
+            return len({head(n) for n in nodes}) == 1 and all(
+                seen(x, y)["relation"] == "in_step" for x in nodes for y in nodes)
+        node.wait_for(is_so, "in step")
+
+    def apply(self, one, maxconn):
+        one.api.patch("/api/v1/haproxy", maxconn=maxconn)
+        task = one.api.apply()
+        self.assertEqual(task["state"], "ok", task)
+        return {n["node"]: n["detail"] or n["state"] for n in task["result"]["nodes"]}
+
+    def test_1_a_node_comes_while_another_one_is_away(self):
+        self.lab.cut(self.a, self.b)
+        self.lab.cut(self.a, self.c)
+        node.wait_for(lambda: not seen(self.b, self.a)["answers"], "away")
+        joined = join(self.c, self.b)
+        self.c.api.key = self.a.api.key
+        self.assertEqual({n["name"]: n["knows"] for n in joined["nodes"]},
+                         {"n1": False, "n2": True})
+        self.in_step([self.b, self.c])
+        # It is told by the one that it has heard of before, and knows the way to the new one.
+        self.lab.join(self.a, self.b)
+        node.wait_for(lambda: len(members(self.a)) == 3, "told")
+        self.assertEqual(members(self.a)[key_of(self.c)["id"]]["key"], key_of(self.c)["key"])
+        self.assertFalse(seen(self.a, self.c)["answers"])
+        self.lab.join(self.a, self.c)
+        self.in_step()
+        node.wait_for(lambda: agree(self.lab.nodes), "all know the same")
+
+    def test_2_each_hands_on_to_all(self):
+        for i, one in enumerate(self.lab.nodes):
+            others = {n.name: "ok" for n in self.lab.nodes if n is not one}
+            self.assertEqual(self.apply(one, 3000 + i), others)
+            self.in_step()
+
+    def test_3_a_key_is_replaced_without_a_gap(self):
+        old = key_of(self.a)["key"]
+        with Watch(self.lab.nodes) as watch:
+            new = self.a.api.expect(200, "POST", "/api/v1/cluster/key")["key"]
+            self.assertNotEqual(old, new)
+            self.assertEqual((answers(self.a, old), answers(self.a, new)), (200, 200))
+            others = {n.name: "ok" for n in self.lab.nodes if n is not self.b}
+            self.assertEqual(self.apply(self.b, 3100), others)
+            node.wait_for(lambda: agree(self.lab.nodes), "all know the same")
+            for one in (self.b, self.c):
+                self.assertEqual(members(one)[key_of(self.a)["id"]]["key"], new)
+            node.wait_for(lambda: answers(self.a, old) == 401, "the former one has ended")
+            before = watch.looks
+            node.wait_for(lambda: watch.looks > before + 9, "looked at after that, too")
+        # Behind it is until it has what was applied, and a draft is there until then.
+        told = {c for c in watch.seen if c[1] not in ("behind", "unapplied_draft", "not_running")}
+        self.assertEqual(told, set())
+        self.in_step()
+
+    def test_4_who_was_away_longer_than_the_former_key_is_taken_learns_the_new_one(self):
+        self.lab.cut(self.a, self.c)
+        self.lab.cut(self.b, self.c)
+        node.wait_for(lambda: not seen(self.a, self.c)["answers"], "away")
+        old = key_of(self.a)["key"]
+        new = self.a.api.expect(200, "POST", "/api/v1/cluster/key")["key"]
+        node.wait_for(lambda: answers(self.a, old) == 401, "the former one has ended")
+        # Only its own node replaces a key: what the other one says of it is no word of its own.
+        self.lab.join(self.b, self.c)
+        node.wait_for(lambda: seen(self.b, self.c)["answers"], "back")
+        self.lab.join(self.a, self.c)
+        node.wait_for(lambda: members(self.c)[key_of(self.a)["id"]]["key"] == new, "learnt")
+        self.in_step()
+        node.wait_for(lambda: agree(self.lab.nodes), "all know the same")
+        self.assertEqual(self.apply(self.c, 3200), {"n1": "ok", "n2": "ok"})
+
+    def test_5_a_key_is_replaced_and_the_node_begins_anew(self):
+        """The former key is gone then; the node tells the others itself."""
+        new = self.a.api.expect(200, "POST", "/api/v1/cluster/key")["key"]
+        self.a.kill()
+        self.a.start()
+        self.a.wait_ready()
+        self.assertEqual(key_of(self.a)["key"], new)
+        self.in_step()
+        node.wait_for(lambda: agree(self.lab.nodes), "all know the same")
+        self.assertEqual(self.apply(self.b, 3300), {"n1": "ok", "n3": "ok"})
+
+    def test_6_a_node_that_moved_is_found_again(self):
+        """The others learn another address from the node itself."""
+        self.lab.cut(self.b, self.c)
+        node.wait_for(lambda: not seen(self.b, self.c)["answers"], "cut")
+        moved = "https://%s:%d" % (self.c.api.address, self.c.api.port)
+        self.c.api.patch("/api/v1/node", url="https://n3.invalid:8443")
+        self.assertEqual(self.c.api.apply()["state"], "ok")
+        node.wait_for(lambda: seen(self.b, self.c)["url"] == "https://n3.invalid:8443",
+                      "told by the one between them")
+        self.c.api.patch("/api/v1/node", url=moved)
+        self.assertEqual(self.c.api.apply()["state"], "ok")
+        self.lab.join_all()
+        for one in (self.a, self.b):
+            node.wait_for(lambda o=one: seen(o, self.c)["url"] == moved, "found")
+        self.in_step()
+        node.wait_for(lambda: agree(self.lab.nodes), "all know the same")
+
+
+if __name__ == "__main__":
+    node.private_network()
+    unittest.main(verbosity=2)
