@@ -470,6 +470,7 @@ cluster_round(struct cluster *c)
         follow_members(c, &list);
         ask_all(c, &list, &v->head);
         relate(c, &v->head);
+        cluster_end_unlocked(c);
         cluster_look_at_self(c);
         forget_refusal(c);
         exchange_all(c, &list);

@@ -108,6 +108,9 @@ void cluster_compare_running(
     const struct hash *head, const char *running, int64_t now_ms, int64_t *since_ms);
 /* The same of this node. Once a round. */
 void cluster_look_at_self(struct cluster *c);
+/* A sign-in is unlocked for as long as nobody holds the VIP, and not when that happens again.
+ * Once a round. */
+void cluster_end_unlocked(struct cluster *c);
 /* As conditions_json. Under the lock. */
 json_t *cluster_conditions(struct cluster *c, const struct member_list *list);
 
