@@ -330,6 +330,12 @@ account_unlock(struct engine *en, const char *token, bool unlock, struct error *
     return code;
 }
 
+void
+account_lock_all(struct engine *en)
+{
+    sessions_lock_all(en->sessions);
+}
+
 bool
 account_unlocked(struct engine *en, const char *token)
 {

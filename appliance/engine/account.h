@@ -42,6 +42,7 @@ bool account_session_alive(struct engine *en, const char *token);
 MUST_USE err_t
 account_unlock(struct engine *en, const char *token, bool unlock, struct error *e);
 bool account_unlocked(struct engine *en, const char *token);
+void account_lock_all(struct engine *en); /* no sign-in is unlocked any more */
 MUST_USE err_t account_logout(struct engine *en, const char *token, struct error *e);
 
 /* What an automation key allows; in the arena of account_key. */

@@ -173,6 +173,16 @@ sessions_unlock(struct sessions *s, const struct hash *token, bool unlock)
     return found;
 }
 
+void
+sessions_lock_all(struct sessions *s)
+{
+    lock_take(&s->lock);
+    for (size_t i = 0; i < s->count; i++) {
+        s->entries[i].unlocked_until_ms = 0;
+    }
+    lock_give(&s->lock);
+}
+
 bool
 sessions_unlocked(struct sessions *s, const struct hash *token)
 {

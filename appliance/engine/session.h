@@ -34,6 +34,7 @@ bool sessions_alive(struct sessions *s, const struct hash *token);
  * Asking renews it. False: no such session. */
 bool sessions_unlock(struct sessions *s, const struct hash *token, bool unlock);
 bool sessions_unlocked(struct sessions *s, const struct hash *token);
+void sessions_lock_all(struct sessions *s);
 void sessions_remove(struct sessions *s, const struct hash *token);
 void sessions_remove_admin(struct sessions *s, const char *admin);
 size_t sessions_count(struct sessions *s);

@@ -230,23 +230,16 @@ static void
 find_right(struct request *r)
 {
     char message[CLUSTER_MESSAGE_BYTES];
-    bool unlocked =
-        r->caller == CALLER_ADMIN
-            ? account_unlocked(r->http->config.engine, r->credential)
-            : r->header.unlock != NULL && strcmp(r->header.unlock, "no-holder") == 0;
-    enum right right;
-    struct error unused;
+    bool unlocked;
 
+    /* A page that only looks does not keep it unlocked. */
     if (r->route->method == METHOD_GET || r->http->config.cluster == NULL) {
         return;
     }
-    right = cluster_right(r->http->config.cluster, unlocked, message);
-    if (right != RIGHT_EDIT) {
-        r->actor.locked = arena_strdup(r->arena, message);
-    }
-    /* It ends when somebody holds the VIP again. */
-    if (unlocked && right == RIGHT_ELSEWHERE && r->caller == CALLER_ADMIN &&
-        account_unlock(r->http->config.engine, r->credential, false, &unused) != ERR_OK) {
+    unlocked = r->caller == CALLER_ADMIN
+                   ? account_unlocked(r->http->config.engine, r->credential)
+                   : r->header.unlock != NULL && strcmp(r->header.unlock, "no-holder") == 0;
+    if (cluster_right(r->http->config.cluster, unlocked, message) != RIGHT_EDIT) {
         r->actor.locked = arena_strdup(r->arena, message);
     }
 }

@@ -267,7 +267,6 @@ relate(struct cluster *c, const struct commit *head)
     }
     free(copy);
 }
-}
 
 /* ---- the thread ---- */
 
@@ -315,6 +314,7 @@ cluster_round(struct cluster *c)
         follow_members(c, &list);
         ask_all(c, &list, &v->head);
         relate(c, &v->head);
+        cluster_end_unlocked(c);
         cluster_look_at_self(c);
         cluster_forget_refusal(c);
         cluster_exchange(c, &list);

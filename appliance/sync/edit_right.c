@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/account.h"
 #include "sync/inner.h"
 
 /* The group that is marked, else the first by name; NULL: there is none. */
@@ -112,4 +113,14 @@ cluster_right(struct cluster *c, bool unlocked, char message[CLUSTER_MESSAGE_BYT
     }
     crypt_wipe(holder.key, sizeof holder.key);
     return right;
+}
+
+void
+cluster_end_unlocked(struct cluster *c)
+{
+    char unused[CLUSTER_MESSAGE_BYTES];
+
+    if (cluster_right(c, false, unused) != RIGHT_LOCKED) {
+        account_lock_all(c->en);
+    }
 }

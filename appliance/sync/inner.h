@@ -9,44 +9,10 @@
 #include "engine/cluster_hook.h"
 #include "keepalived/holding.h"
 #include "sync/cluster.h"
-#include "sync/condition.h"
+#include "sync/heard.h"
 
-#define SMALL_ANSWER_BYTES  ((size_t)4 << 10) /* health: under 1 KiB is promised */
-#define MEMBERS_BYTES       ((size_t)1 << 20)
-#define DETAIL_BYTES        240
-#define NODE_RUNNING_DIGITS 65
-#define SAID_TEXT_BYTES     100
-
-/* What a node says of itself for the conditions (sync/condition.h). */
-struct said {
-    bool held;
-    int64_t drafted; /* objects */
-    char author[SAID_TEXT_BYTES];
-    char refusing[SAID_TEXT_BYTES]; /* why it does not take over what is newer, or "" */
-};
-
-/* What another node said last, and what this one makes of it. */
-struct peer {
-    char id[MEMBER_ID_BYTES];
-    bool answered;        /* in the last round that asked it */
-    bool ever;            /* since this daemon started */
-    enum silence silence; /* ANSWERED where answered is true */
-    struct error failure; /* why it did not */
-    int64_t answered_ms;  /* monotonic, of the last answer */
-    int64_t took_ms;      /* of the last answer */
-    struct sync_head head;
-    bool leads; /* this node's head is an ancestor of that one, or the same */
-    enum relation relation;
-    char name[65], release[32];
-    char running[NODE_RUNNING_DIGITS]; /* id of the commit that HAProxy runs there; "" */
-    char serving[8];
-    bool holds;                 /* the primary VIP group */
-    int64_t skew_ms;            /* of its clock to this one's */
-    struct hash members;        /* digest */
-    char refused[DETAIL_BYTES]; /* why it does not take what was handed to it, or "" */
-    struct said said;
-    int64_t unequal_since_ms; /* monotonic: its head and running differ; 0: they do not */
-};
+#define SMALL_ANSWER_BYTES ((size_t)4 << 10) /* health: under 1 KiB is promised */
+#define MEMBERS_BYTES      ((size_t)1 << 20)
 
 struct cluster {
     struct engine *en;
@@ -113,6 +79,9 @@ void cluster_compare_running(
     const struct hash *head, const char *running, int64_t now_ms, int64_t *since_ms);
 /* The same of this node, and of who holds the VIP. Once a round. */
 void cluster_look_at_self(struct cluster *c);
+/* A sign-in is unlocked for as long as nobody holds the VIP, and not when that happens again.
+ * Once a round. */
+void cluster_end_unlocked(struct cluster *c);
 
 /* As conditions_json. Under the lock. */
 json_t *cluster_conditions(

@@ -237,6 +237,32 @@ asking_whether_it_lives_does_not_keep_it_alive(void **state)
     assert_false(sessions_alive(f->s, &token));
 }
 
+static void
+unlocked_until_it_is_not_used_or_nobody_may_be(void **state)
+{
+    struct fixture *f = *state;
+    struct hash one = token_of(1);
+    struct hash other = token_of(2);
+
+    assert_false(sessions_unlock(f->s, &one, true));
+    add(f, 1, "maria");
+    add(f, 2, "otto");
+    assert_false(sessions_unlocked(f->s, &one));
+    assert_true(sessions_unlock(f->s, &one, true));
+    assert_false(sessions_unlocked(f->s, &other));
+    for (int i = 0; i < 3; i++) {
+        f->now_ms += f->tunables.unlock_idle_ms - 1;
+        assert_true(sessions_unlocked(f->s, &one));
+    }
+    f->now_ms += f->tunables.unlock_idle_ms;
+    assert_false(sessions_unlocked(f->s, &one));
+    assert_true(sessions_unlock(f->s, &one, true));
+    assert_true(sessions_unlock(f->s, &other, true));
+    sessions_lock_all(f->s);
+    assert_false(sessions_unlocked(f->s, &one));
+    assert_false(sessions_unlocked(f->s, &other));
+}
+
 int
 main(void)
 {
@@ -251,6 +277,7 @@ main(void)
         WITH(last_use_is_worth_storing_once_a_minute),
         WITH(sessions_end_one_by_one_or_all_of_an_administrator),
         WITH(of_too_many_the_one_not_used_for_longest_goes),
+        WITH(unlocked_until_it_is_not_used_or_nobody_may_be),
     };
 #undef WITH
 
