@@ -26,6 +26,7 @@
     X(sync_health_ms, 1500, 20, 60000)     /* one such question */                             \
     X(sync_call_ms, 150000, 100, 3600000)  /* a push, until the other node serves */           \
     X(sync_check_ms, 75000, 100, 600000)   /* a check or a trial on another node */            \
+    X(trial_ms, 60000, 100, 600000)        /* a trial, until its push must have come */        \
     X(check_kept_ms, 60000, 0, 600000)     /* until its push must have come */                 \
     X(sync_again_ms, 30000, 10, 600000)    /* longest pause after a refusal */                 \
     X(former_key_ms, 600000, 10, 86400000) /* a former peer key is taken for so long */        \

@@ -51,6 +51,7 @@ job_free(struct apply *a)
     }
     free(a->offer);
     json_decref(a->checked);
+    json_decref(a->tried);
     json_decref(a->pushed);
     free(a->skip);
     snapshot_unref(a->adopted);
@@ -133,14 +134,16 @@ result_json(const struct apply *a)
     char id[SHA256_HEX + 1];
 
     if (a->head.rev == 0) {
-        return a->checked != NULL ? json_pack("{s:O}", "checked", a->checked) : NULL;
+        return a->checked != NULL
+                   ? json_pack("{s:O, s:O*}", "checked", a->checked, "trial", a->tried)
+                   : NULL;
     }
     hash_hex(&a->head.id, id);
     return json_pack(
-        "{s:I, s:s, s:I, s:o, s:O*, s:O*}", "rev", (json_int_t)a->head.rev, "commit", id,
+        "{s:I, s:s, s:I, s:o, s:O*, s:O*, s:O*}", "rev", (json_int_t)a->head.rev, "commit", id,
         "local_rev", (json_int_t)a->local_rev, "confirm_until",
         a->confirm_s > 0 ? json_time(a->head.confirm_until_ms) : json_null(), "checked",
-        a->checked, "nodes", a->pushed);
+        a->checked, "trial", a->tried, "nodes", a->pushed);
 }
 
 static void
@@ -149,6 +152,10 @@ make_message(const struct apply *a, enum apply_state end, char out[MESSAGE_BYTES
     const char *tail = "nothing was changed";
     size_t bytes = strlen(a->error.msg);
 
+    if (end == AS_DONE && a->mode == APPLY_TRIAL) {
+        (void)snprintf(out, MESSAGE_BYTES, "it serves, and goes back unless it is committed");
+        return;
+    }
     if (end == AS_DONE) {
         if (a->head.rev == 0) {
             (void)snprintf(out, MESSAGE_BYTES, "nothing to apply");
@@ -178,7 +185,7 @@ tell_followers(struct apply *a, enum apply_state end, const char *message)
     if (end == AS_DONE && a->failed_text != NULL) {
         (void)snprintf(unsettled, sizeof unsettled, "%s: %s", a->failed_text, a->error.msg);
         reconcile_note(a->en, FOLLOW_UNSETTLED, a->files->digest, unsettled);
-    } else if (end == AS_DONE && a->files != NULL) {
+    } else if (end == AS_DONE && a->files != NULL && a->mode != APPLY_TRIAL) {
         reconcile_note(a->en, FOLLOW_OK, a->files->digest, "");
     } else if (a->mode == APPLY_FOLLOW) {
         reconcile_note(
@@ -201,6 +208,9 @@ run(void *ctx)
     a->problems = arena_alloc(a->arena, sizeof *a->problems);
     problems_init(a->problems, a->arena);
     end = run_states(a);
+    if (end != AS_DONE) {
+        apply_end_trial(a);
+    }
     make_message(a, end, message);
     if (a->mode == APPLY_BACK) {
         confirm_back_ended(en, end == AS_DONE);

@@ -95,6 +95,7 @@ make_candidate(struct apply *a, struct error *e)
             a->candidate = (struct snapshot_pair){shared, local};
         }
         return code;
+    case APPLY_TRIAL:
     case APPLY_ADOPT:
         a->candidate =
             (struct snapshot_pair){snapshot_ref(a->adopted), snapshot_ref(a->view->now.local)};
@@ -216,10 +217,22 @@ look_around(struct apply *a, int64_t *ret_current, struct error *e)
         memcpy(a->former_digest, info.running, sizeof info.running);
         a->running_known = info.running[0] != '\0';
     }
-    a->former = find_former(a, &status);
+    /* What was tried for another node did not serve here before. */
+    a->former = standby_gives_way(en, a->files->digest, a->view->local_rev)
+                    ? status.good
+                    : find_former(a, &status);
     a->old_workers = status.old_worker_count;
     *ret_current = status.current;
     return ERR_OK;
+}
+
+static void
+begin_trial(const struct apply *a)
+{
+    struct standby t = {.commit = a->trial, .local_rev = a->view->local_rev};
+
+    memcpy(t.digest, a->files->digest, sizeof t.digest);
+    standby_begin(a->en, &t);
 }
 
 static enum apply_event
@@ -247,6 +260,10 @@ act_render(struct apply *a, struct error *e)
     if (a->mode == APPLY_FOLLOW &&
         serving_confirm(a->en, a->files->digest, a->candidate.shared, e) != ERR_OK) {
         return AE_FAIL;
+    }
+    if (a->mode == APPLY_TRIAL) {
+        begin_trial(a);
+        return AE_TRIED;
     }
     return apply_asks_peers(a) ? AE_SAME : AE_NOTHING;
 }
@@ -280,7 +297,7 @@ act_check(struct apply *a, struct error *e)
         generation_find(a->en, a->files->digest, &known, &unused) == ERR_OK) {
         check.number = known.number;
     }
-    if (a->mode == APPLY_ADOPT) {
+    if (a->mode == APPLY_ADOPT || a->mode == APPLY_TRIAL) {
         kept = take_kept(a);
     }
     if (kept != 0) {
@@ -345,7 +362,13 @@ act_load(struct apply *a, struct error *e)
 static enum apply_event
 act_verify(struct apply *a, struct error *e)
 {
-    return event_of(serving_confirm(a->en, a->files->digest, a->candidate.shared, e));
+    err_t code = serving_confirm(a->en, a->files->digest, a->candidate.shared, e);
+
+    if (code == ERR_OK && a->mode == APPLY_TRIAL) {
+        begin_trial(a);
+        return AE_TRIED;
+    }
+    return event_of(code);
 }
 
 /* ---- commit, settle ---- */
@@ -358,6 +381,7 @@ act_commit(struct apply *a, struct error *e)
     if (code != ERR_OK) {
         return AE_FAIL;
     }
+    standby_end(a->en);
     /* Where nothing was loaded, servers may have become others all the same; what goes back
      * brings states with it. */
     if (a->same || a->mode == APPLY_BACK) {
@@ -477,6 +501,7 @@ act_back_verify(struct apply *a, struct error *e)
 /* Of final states, and of those that have a file of their own. */
 #define act_none  NULL
 #define act_peers apply_peers
+#define act_trial apply_try_standby
 #define act_push  apply_push
 
 static const action_fn actions[] = {

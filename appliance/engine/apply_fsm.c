@@ -9,6 +9,7 @@
 #define FAIL(next, text)    [AE_FAIL] = {true, AS_##next, text}
 #define SAME(next, text)    [AE_SAME] = {true, AS_##next, text}
 #define NOTHING(next, text) [AE_NOTHING] = {true, AS_##next, text}
+#define TRIED(next, text)   [AE_TRIED] = {true, AS_##next, text}
 
 /* What fails before ACTIVATE changed nothing. From there on the way back is taken, and its end
  * is told by what the former revision is seen to do, not by what was asked of it: so BACK and
@@ -20,18 +21,25 @@ static const struct apply_edge edges[APPLY_STATE_COUNT][APPLY_EVENT_COUNT] = {
     [AS_RENDER] =
         {OK(CHECK, "the files are made"), FAIL(FAILED, "the files cannot be made"),
          SAME(PEERS, "HAProxy runs these files already"),
-         NOTHING(COMMIT, "HAProxy runs these files already")},
+         NOTHING(COMMIT, "HAProxy runs these files already"),
+         TRIED(DONE, "HAProxy runs these files already")},
     [AS_CHECK] = {OK(BIND, "the checker accepted it"), FAIL(FAILED, "the checker refused it")},
     [AS_BIND] =
         {OK(PEERS, "every address is free"), FAIL(FAILED, "an address cannot be used"),
          NOTHING(ACTIVATE, "every address is free")},
     [AS_PEERS] =
-        {OK(ACTIVATE, "no other node refused it"), FAIL(FAILED, "another node refused it"),
-         SAME(COMMIT, "no other node refused it")},
+        {OK(TRIAL, "no other node refused it"), FAIL(FAILED, "another node refused it"),
+         SAME(COMMIT, "no other node refused it"),
+         NOTHING(ACTIVATE, "no other node refused it")},
+    [AS_TRIAL] =
+        {OK(ACTIVATE, "it serves there"), FAIL(FAILED, "it does not serve on a standby"),
+         NOTHING(ACTIVATE, "there is no standby to try it on")},
     [AS_ACTIVATE] =
         {OK(LOAD, "the files are switched"), FAIL(BACK, "the files could not be switched")},
     [AS_LOAD] = {OK(VERIFY, "HAProxy loaded it"), FAIL(BACK, "HAProxy did not load it")},
-    [AS_VERIFY] = {OK(COMMIT, "it serves"), FAIL(BACK, "it does not serve")},
+    [AS_VERIFY] =
+        {OK(COMMIT, "it serves"), FAIL(BACK, "it does not serve"),
+         TRIED(DONE, "it serves until its time is over")},
     [AS_COMMIT] = {OK(SETTLE, "saved"), FAIL(BACK, "it could not be saved")},
     [AS_SETTLE] =
         {OK(PUSH, "marked as last good"), NOTHING(DONE, "marked as last good"),

@@ -13,6 +13,7 @@
     X(CHECK, "Check", check)        /* stage, haproxy -c */                                    \
     X(BIND, "Test addresses", bind) /* bind-test of new or changed ones */                     \
     X(PEERS, "Check on the other nodes", peers)                                                \
+    X(TRIAL, "Try on one standby", trial)                                                      \
     X(ACTIVATE, "Activate", activate) /* switch the current generation */                      \
     X(LOAD, "Load into HAProxy", load)                                                         \
     X(VERIFY, "See that it answers", verify)                                                   \
@@ -35,10 +36,11 @@ enum apply_state { APPLY_STATES(APPLY_STATE_ENUM) };
 #define APPLY_STATE_COUNT (AS_BROKEN + 1)
 
 /* AE_SAME: the rendered files are those that HAProxy runs already: nothing to load.
- * AE_NOTHING: there is nothing to apply, or nobody to ask or to hand it to. */
-enum apply_event { AE_OK, AE_FAIL, AE_SAME, AE_NOTHING };
+ * AE_NOTHING: there is nothing to apply, or nobody to ask or to hand it to.
+ * AE_TRIED: it is another node's, and serves here until that commits it. */
+enum apply_event { AE_OK, AE_FAIL, AE_SAME, AE_NOTHING, AE_TRIED };
 
-#define APPLY_EVENT_COUNT (AE_NOTHING + 1)
+#define APPLY_EVENT_COUNT (AE_TRIED + 1)
 
 struct apply_edge {
     bool allowed; /* false: the event cannot happen in this state (asserted) */

@@ -14,6 +14,7 @@ enum apply_mode {
     APPLY_OPS,
     APPLY_BACK,   /* to what was before a revision that nobody confirmed */
     APPLY_ADOPT,  /* what another node committed */
+    APPLY_TRIAL,  /* what another node is about to commit: loaded, not stored */
     APPLY_FOLLOW, /* reconcile: files and HAProxy follow the head; commits nothing */
 };
 
@@ -32,6 +33,7 @@ struct apply {
     struct node_id *skip; /* nodes that are not asked */
     size_t skip_count;
     struct sync_doc *adopt;   /* of APPLY_ADOPT: on top of base */
+    struct hash trial;        /* of APPLY_TRIAL: id of the candidate */
     struct snapshot *adopted; /* what it makes of the shared container */
 
     /* While it runs. */
@@ -54,6 +56,7 @@ struct apply {
     bool back_failed;          /* files or HAProxy may not be as before */
     struct sync_doc *offer;    /* the candidate, for the other nodes */
     json_t *checked;           /* what the other nodes said of it; NULL: not asked */
+    json_t *tried;             /* the standby that runs it, and whether it serves there */
     json_t *pushed;            /* what became of it on the other nodes */
     size_t behind;             /* of them that have not taken it */
     struct commit head;        /* what COMMIT made */
@@ -82,6 +85,9 @@ bool apply_changes_content(const struct apply *a);
 /* Whether other nodes have to be asked before. */
 bool apply_asks_peers(const struct apply *a);
 enum apply_event apply_peers(struct apply *a, struct error *e);
+enum apply_event apply_try_standby(struct apply *a, struct error *e);
+/* Nothing will be committed: the standby that tries it need not wait. */
+void apply_end_trial(struct apply *a);
 enum apply_event apply_push(struct apply *a, struct error *e);
 /* The commit, on the engine thread. */
 MUST_USE err_t apply_commit(struct apply *a, struct error *e);

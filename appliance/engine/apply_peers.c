@@ -84,6 +84,25 @@ make_offer(struct apply *a)
 
 /* ---- asking ---- */
 
+/* What may keep HAProxy from serving although it is well-formed. */
+static const bool tried_kinds[KIND_COUNT] = {
+    [K_LISTENER] = true,
+    [K_VIP_GROUP] = true,
+    [K_HAPROXY] = true,
+};
+
+static bool
+is_to_be_tried(const struct apply *a)
+{
+    const struct lineage_commit *c = &a->offer->commits.items[0];
+    bool found = false;
+
+    for (size_t i = 0; i < c->entry_count; i++) {
+        found = found || tried_kinds[c->entries[i].kind];
+    }
+    return found;
+}
+
 enum apply_event
 apply_peers(struct apply *a, struct error *e)
 {
@@ -119,8 +138,62 @@ apply_peers(struct apply *a, struct error *e)
     if (refused > 0) {
         return AE_FAIL;
     }
-    apply_detail(a, "%zu of %zu asked accepted it", accepted, json_array_size(a->checked));
-    return a->same ? AE_SAME : AE_OK;
+    apply_detail(a, "%zu of %zu accepted it", accepted, json_array_size(a->checked));
+    if (a->same) {
+        return AE_SAME;
+    }
+    return accepted > 0 && is_to_be_tried(a) ? AE_OK : AE_NOTHING;
+}
+
+/* ---- trying ---- */
+
+enum apply_event
+apply_try_standby(struct apply *a, struct error *e)
+{
+    const struct engine_cluster *cluster = engine_cluster_take(a->en);
+    const char *node;
+
+    if (cluster != NULL) {
+        a->tried = cluster->trial(
+            cluster->ctx,
+            &(struct cluster_candidate){
+                .doc = a->offer,
+                .skip = a->skip,
+                .skip_count = a->skip_count,
+                .checked = a->checked,
+                .task = a->task},
+            a->problems);
+        engine_cluster_give(a->en);
+    }
+    if (a->tried == NULL) {
+        return AE_NOTHING;
+    }
+    node = json_string_value(json_object_get(a->tried, "node"));
+    if (strcmp(json_string_value(json_object_get(a->tried, "state")), "ok") != 0) {
+        (void)error_set(
+            e, ERR_INVALID, "%s: %.180s", node,
+            json_string_value(json_object_get(a->tried, "detail")));
+        return AE_FAIL;
+    }
+    apply_detail(a, "%s", node);
+    return AE_OK;
+}
+
+void
+apply_end_trial(struct apply *a)
+{
+    const struct engine_cluster *cluster;
+
+    if (a->tried == NULL) {
+        return;
+    }
+    cluster = engine_cluster_take(a->en);
+    if (cluster != NULL) {
+        cluster->trial_end(
+            cluster->ctx, json_string_value(json_object_get(a->tried, "node")),
+            &a->offer->head);
+        engine_cluster_give(a->en);
+    }
 }
 
 /* ---- push ---- */
@@ -130,11 +203,13 @@ enum apply_event
 apply_push(struct apply *a, struct error *e)
 {
     const struct engine_cluster *cluster = engine_cluster_take(a->en);
+    /* Its time runs. */
+    const char *first = json_string_value(json_object_get(a->tried, "node"));
     size_t behind = 0;
     size_t i;
     json_t *node;
 
-    a->pushed = cluster != NULL ? cluster->push(cluster->ctx, a->task) : json_array();
+    a->pushed = cluster != NULL ? cluster->push(cluster->ctx, a->task, first) : json_array();
     if (cluster != NULL) {
         engine_cluster_give(a->en);
     }

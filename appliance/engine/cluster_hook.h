@@ -16,20 +16,27 @@ struct cluster_candidate {
     const struct sync_doc *doc;
     const struct node_id *skip; /* nodes that are not asked */
     size_t skip_count;
-    int64_t task; /* whose present step tells how far it is */
+    const json_t *checked; /* of a trial: what check returned */
+    int64_t task;          /* whose present step tells how far it is */
 };
 
 /* What keeps nodes in step, as the engine calls it. */
 struct engine_cluster {
     void *ctx;
-    /* Hands the head to the other nodes and waits for them; on the apply thread. A new
+    /* Hands the head to the other nodes, first (may be NULL) before the rest, and waits for
+     * them; on the apply thread. A new
      * reference to [{"node", "state": "ok" | "failed" | "skipped", "code", "detail"}]. */
-    json_t *(*push)(void *ctx, int64_t task);
+    json_t *(*push)(void *ctx, int64_t task, const char *first);
     /* Has every node that answers and is in step check the candidate, all at once, and waits
      * for them; on the apply thread. The same list, "failed" when it
      * refused, with its problems; "skipped" when it was not asked or did not answer, which
      * hinders nothing. */
     json_t *(*check)(void *ctx, const struct cluster_candidate *q, struct problems *p);
+    /* Has one node that accepted the candidate, and has not the VIP, run it: one of the same
+     * rows, or NULL where there is none. It goes back by itself unless a push follows. */
+    json_t *(*trial)(void *ctx, const struct cluster_candidate *q, struct problems *p);
+    /* No push will follow. Does its best. */
+    void (*trial_end)(void *ctx, const char *node, const struct hash *candidate);
     void (*changed)(void *ctx); /* the head moved without an apply; must not block */
 };
 

@@ -13,6 +13,7 @@
 #include "engine/edit_check.h"
 #include "engine/event.h"
 #include "engine/session.h"
+#include "engine/standby.h"
 #include "engine/throttle.h"
 #include "helper/client.h"
 #include "store/store.h"
@@ -78,6 +79,7 @@ struct engine {
     struct engine_status status;
     struct engine_status told; /* as the last event of it */
     struct follow follow;
+    struct standby standby;
     struct waiting waiting;
     struct rendered *spare[ENGINE_SPARE];
     size_t spare_count;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/sync_check.h"
 
-#include "engine/generation.h"
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "engine/apply_job.h"
 
 /* With the local container of this moment. */
 static err_t
@@ -48,6 +51,48 @@ sync_check(
         ret->same = true;
     } else if (code == ERR_OK) {
         code = try_content(en, &w, ret, p, e);
+    }
+    snapshot_unref(w.shared);
+    return code;
+}
+
+static err_t
+start_trial(
+    struct engine *en, struct sync_weighed *w, const struct hash *candidate, const char *from,
+    int64_t *ret_task, struct error *e)
+{
+    struct apply *a = xcalloc(1, sizeof *a);
+    CLEANUP(buf_fini) struct buf text;
+
+    buf_init(&text, COMMIT_TEXT_BYTES);
+    buf_printf(&text, "node %s", from);
+    a->en = en;
+    a->mode = APPLY_TRIAL;
+    a->author = xstrdup(buf_str(&text));
+    a->has_base = true;
+    a->base = w->own;
+    a->trial = *candidate;
+    a->adopted = TAKE(w->shared);
+    change_set_init(&a->ops);
+    a->task = task_begin(en->tasks, "trial", "Try a revision", a->author);
+    *ret_task = a->task;
+    return apply_post(a, e);
+}
+
+err_t
+sync_trial(
+    struct engine *en, const struct sync_doc *d, const struct sync_origin *origin,
+    struct sync_checked *ret, struct error *e)
+{
+    struct sync_weighed w = {.shared = NULL};
+    err_t code;
+
+    *ret = (struct sync_checked){.same = false};
+    code = sync_weigh(en, d, origin, &ret->result, &w, e);
+    if (code == ERR_OK && w.shared == NULL) {
+        ret->same = true;
+    } else if (code == ERR_OK) {
+        code = start_trial(en, &w, &d->head, origin->from, &ret->task, e);
     }
     snapshot_unref(w.shared);
     return code;

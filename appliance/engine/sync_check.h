@@ -11,6 +11,7 @@ struct sync_checked {
     struct hash fp;
     int64_t local_rev; /* of the local container that it was rendered with */
     bool same;         /* it is the head already */
+    int64_t task;      /* of a trial: ends when it serves */
 };
 
 /* Rendered with this node's own local container, checked, its new addresses tried; nothing is
@@ -19,5 +20,10 @@ struct sync_checked {
 MUST_USE err_t sync_check(
     struct engine *en, const struct sync_doc *d, const struct sync_origin *origin,
     struct sync_checked *ret, struct problems *p, struct error *e);
+/* The same, but HAProxy runs it when ret->task has ended well, and goes back by itself after
+ * trial_ms: the push of the same content is its commit. */
+MUST_USE err_t sync_trial(
+    struct engine *en, const struct sync_doc *d, const struct sync_origin *origin,
+    struct sync_checked *ret, struct error *e);
 
 #endif

@@ -199,12 +199,13 @@ is_due(struct engine *en, bool *ret_quiet)
 {
     struct follow *f = &en->follow;
     const struct engine_status *s = &en->status;
+    bool tries = standby_holds(en); /* what it runs is not the head, for so long */
     bool due;
 
     lock_take(&en->lock);
     f->down_rounds = s->up == FACT_NO ? f->down_rounds + 1 : 0;
     due = !f->ok || f->down_rounds >= FOLLOW_DOWN_ROUNDS ||
-          (s->up == FACT_YES && strcmp(s->running_digest, f->digest) != 0);
+          (s->up == FACT_YES && !tries && strcmp(s->running_digest, f->digest) != 0);
     due = due && clock_mono_ms(&clock_system) >= f->next_ms;
     *ret_quiet = !f->ok;
     lock_give(&en->lock);

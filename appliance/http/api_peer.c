@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "engine/facts.h"
+#include "engine/standby.h"
 #include "engine/sync_check.h"
 #include "http/api.h"
 #include "http/reply.h"
@@ -262,6 +263,62 @@ http_peer_check(struct request *r)
     }
     free(checked.result.missing);
     sync_doc_free(&d);
+}
+
+static void
+on_trial(struct request *r, json_t *task, bool ended)
+{
+    const char *state = json_string_value(json_object_get(task, "state"));
+    const char *message = json_string_value(json_object_get(task, "message"));
+
+    if (!ended) {
+        reply_problem(r, 504, "timeout", "it is not seen to serve yet");
+    } else if (state != NULL && strcmp(state, "ok") == 0) {
+        reply_json(r, 200, json_pack("{s:s}", "state", "trial"));
+    } else {
+        reply_problem_items(
+            r, 422, "not_serving", message != NULL ? message : "it does not serve",
+            json_object_get(task, "problems"));
+    }
+    json_decref(task);
+}
+
+void
+http_peer_trial(struct request *r)
+{
+    struct sync_checked tried = {.same = false};
+    struct sync_doc d = {.has_index = false};
+    struct sender sender;
+    struct error e = {.code = ERR_OK};
+    err_t code = sync_doc_read(r->json, &d, &e);
+
+    if (code == ERR_OK) {
+        find_sender(r, &sender);
+        code = sync_trial(r->http->config.engine, &d, &sender.origin, &tried, &e);
+    }
+    if (code != ERR_OK) {
+        reply_not_taken(r, &tried.result, &e, NULL);
+    } else if (tried.same) {
+        reply_json(r, 200, json_pack("{s:s}", "state", "same"));
+    } else {
+        wait_for_task(r, tried.task, on_trial);
+    }
+    free(tried.result.missing);
+    sync_doc_free(&d);
+}
+
+void
+http_peer_trial_end(struct request *r)
+{
+    const char *text = request_param(r, "commit");
+    struct hash commit;
+
+    if (text == NULL || !hash_from_hex(text, &commit)) {
+        request_refuse_param(r, "commit", "The id of a commit is 64 hexadecimal digits.");
+        return;
+    }
+    standby_cancel(r->http->config.engine, &commit);
+    reply_none(r, 204);
 }
 
 void

@@ -204,6 +204,18 @@ put_problems(
 }
 
 void
+reply_problem_items(
+    struct request *r, int status, const char *code, const char *detail, json_t *items)
+{
+    json_t *json = problem_json(r, status, code, detail);
+
+    if (json_is_array(items)) {
+        ASSERT(json_object_set(json, "errors", items) == 0);
+    }
+    put_json(r, status, TYPE_PROBLEM, json);
+}
+
+void
 reply_problems(struct request *r, const struct problems *problems)
 {
     const struct problem *first = first_error(problems);

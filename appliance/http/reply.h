@@ -21,6 +21,9 @@ void reply_problem(struct request *r, int status, const char *code, const char *
 /* The status that belongs to the code (error_http_status). problems may be NULL; then code
  * and errors come from e alone. What is our own fault is logged. */
 void reply_error(struct request *r, const struct error *e, const struct problems *problems);
+/* items: the list of its problems as JSON; none where it is no list. */
+void reply_problem_items(
+    struct request *r, int status, const char *code, const char *detail, json_t *items);
 /* 422 with the problems. */
 void reply_problems(struct request *r, const struct problems *problems);
 /* 503 and Retry-After. */

@@ -53,6 +53,9 @@ cluster_read_answer(
     if (a->error.code != ERR_OK) {
         return error_set(e, a->error.code, "%s", a->error.msg);
     }
+    if (a->status == 204) {
+        return ERR_OK;
+    }
     if (json_parse(buf_str(&a->body), a->body.len, ret, e) != ERR_OK) {
         return error_set(e, ERR_UNAVAILABLE, "the answer (status %ld) is no JSON", a->status);
     }

@@ -281,7 +281,7 @@ push_if_changed(struct cluster *c)
     c->push = false;
     lock_give(&c->lock);
     if (push) {
-        json_decref(cluster_push(c, 0));
+        json_decref(cluster_push(c, 0, NULL));
     }
 }
 
@@ -333,9 +333,9 @@ run(void *ctx)
 }
 
 static json_t *
-push_head(void *ctx, int64_t task)
+push_head(void *ctx, int64_t task, const char *first)
 {
-    return cluster_push(ctx, task);
+    return cluster_push(ctx, task, first);
 }
 
 static void
@@ -366,7 +366,8 @@ cluster_make(
         cluster_close(c);
         return code;
     }
-    c->ops = (struct engine_cluster){c, push_head, cluster_check, head_changed};
+    c->ops = (struct engine_cluster){
+        c, push_head, cluster_check, cluster_trial, cluster_trial_end, head_changed};
     engine_set_cluster(en, &c->ops);
     *ret = c;
     return ERR_OK;

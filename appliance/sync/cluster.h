@@ -60,10 +60,11 @@ cluster_forget(struct cluster *c, const char *spec, const char *who, struct erro
 
 /* ---- handing a revision on ---- */
 
-/* To every node that is behind, one after another; each that failed is named. New reference to
+/* To every node that is behind, one after another, the one named first (may be NULL) before
+ * the rest; each that failed is named. New reference to
  * [{"node", "state": "ok" | "failed" | "skipped", "code", "detail"}]. task: whose step tells
  * how far it is, or 0. Worker or apply thread. */
-json_t *cluster_push(struct cluster *c, int64_t task);
+json_t *cluster_push(struct cluster *c, int64_t task, const char *first);
 
 struct cluster_overwrite {
     const char *const *nodes; /* ids or names; none: every node that diverged */

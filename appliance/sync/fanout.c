@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is about to be applied, checked by all other nodes at once. */
+/* What is about to be applied, checked by all other nodes at once, and tried by one. */
 #include "sync/fanout.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "engine/problems_json.h"
 #include "engine/task.h"
 #include "sync/inner.h"
 
 #define PATH_CHECK   "/peer/v1/check"
+#define PATH_TRIAL   "/peer/v1/trial"
+#define PATH_BYTES   128
 #define PROGRESS_MAX ((size_t)2 << 10)
 #define WORD_MAX     40
 
@@ -109,10 +113,12 @@ take_problem(const char *node, const json_t *item, struct problems *p)
         message != NULL ? message : "refused");
 }
 
+/* There is one at least. */
 static void
-take_problems(const struct member *m, const json_t *answer, struct problems *p)
+take_problems(const struct member *m, const json_t *answer, const char *why, struct problems *p)
 {
     const json_t *list = json_object_get(answer, "errors");
+    size_t errors = p->errors;
     const json_t *item;
     size_t i;
 
@@ -121,6 +127,10 @@ take_problems(const struct member *m, const json_t *answer, struct problems *p)
         if (i < PROBLEMS_MAX) {
             take_problem(m->name, item, p);
         }
+    }
+    if (p->errors == errors) {
+        problems_add(
+            p, SEVERITY_ERROR, "refused", &(struct problem){.node = m->name}, "%s", why);
     }
 }
 
@@ -143,7 +153,7 @@ judge(const struct member *m, struct call_answer *a, struct problems *p)
         row = checked ? cluster_row(m, "ok", "", "")
                       : cluster_row(m, "skipped", "missing", "it lacks more than was sent");
     } else if (json_array_size(json_object_get(j, "errors")) > 0) {
-        take_problems(m, j, p);
+        take_problems(m, j, e.msg, p);
         row = cluster_row(m, "failed", code_name, e.msg);
     } else {
         row = cluster_row(
@@ -211,15 +221,32 @@ tell_progress(struct fan *f, int64_t task)
     task_note(engine_tasks(f->c->en), task, "%s", buf_str(&text));
 }
 
+/* The candidate as a body of such a call; call->body is that of body. */
+static void
+fill_call(
+    struct cluster *c, const struct sync_doc *d, const char *path, struct buf *body,
+    struct call *call)
+{
+    json_t *j = body->len == 0 ? sync_doc_json(d) : NULL;
+
+    if (j != NULL) {
+        json_canonical(j, body);
+        json_decref(j);
+    }
+    call->method = "POST";
+    call->path = path;
+    call->body = buf_str(body);
+    call->body_len = body->len;
+    call->timeout_ms = c->tunables->sync_check_ms;
+    call->answer_max = MEMBERS_BYTES;
+}
+
 static void
 ask(struct fan *f, const struct sync_doc *d, const struct member *self)
 {
     CLEANUP(buf_wipe_fini) struct buf body;
-    json_t *j = sync_doc_json(d);
 
     buf_init(&body, SYNC_DOC_MAX);
-    json_canonical(j, &body);
-    json_decref(j);
     for (size_t i = 0; i < f->count; i++) {
         struct asked *x = &f->items[i];
         struct call call;
@@ -228,12 +255,7 @@ ask(struct fan *f, const struct sync_doc *d, const struct member *self)
             continue;
         }
         call = cluster_call_of(f->c, x->member, self);
-        call.method = "POST";
-        call.path = PATH_CHECK;
-        call.body = buf_str(&body);
-        call.body_len = body.len;
-        call.timeout_ms = f->c->tunables->sync_check_ms;
-        call.answer_max = MEMBERS_BYTES;
+        fill_call(f->c, d, PATH_CHECK, &body, &call);
         x->is_asked = true;
         calls_start(f->c->calls, &call, on_answer, x);
     }
@@ -274,4 +296,109 @@ cluster_check(void *ctx, const struct cluster_candidate *q, struct problems *p)
     (void)pthread_mutex_destroy(&f->lock);
     free(f);
     return rows;
+}
+
+/* ---- trying ---- */
+
+static bool
+has_accepted(const json_t *checked, const struct member *m)
+{
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach(checked, i, row)
+    {
+        if (strcmp(json_string_value(json_object_get(row, "node")), m->name) == 0) {
+            return strcmp(json_string_value(json_object_get(row, "state")), "ok") == 0;
+        }
+    }
+    return false;
+}
+
+static bool
+is_holder(struct cluster *c, const struct member *m)
+{
+    const struct peer *p;
+    bool holds;
+
+    lock_take(&c->lock);
+    p = cluster_peer(c, m->id);
+    holds = p != NULL && p->holds;
+    lock_give(&c->lock);
+    return holds;
+}
+
+/* It accepted it a moment ago, so what it says now stops the apply, silence too; only one that
+ * is not in step any more is passed over. */
+static json_t *
+try_on(
+    struct cluster *c, const struct member *m, const struct member *self,
+    const struct cluster_candidate *q, struct problems *p)
+{
+    CLEANUP(buf_wipe_fini) struct buf body;
+    struct call call = cluster_call_of(c, m, self);
+    struct call_answer a = {.status = 0};
+    char code_name[CODE_BYTES];
+    struct error e = {.code = ERR_OK};
+    json_t *j = NULL;
+    json_t *row = NULL;
+    err_t code;
+
+    buf_init(&body, SYNC_DOC_MAX);
+    fill_call(c, q->doc, PATH_TRIAL, &body, &call);
+    task_note(engine_tasks(c->en), q->task, "on %s", m->name);
+    (void)calls_wait(c->calls, &call, &a);
+    code = cluster_read_answer(&a, &j, code_name, &e);
+    if (code == ERR_OK) {
+        row = cluster_row(m, "ok", "", "");
+    } else if (code != ERR_CONFLICT) {
+        take_problems(m, j, e.msg, p);
+        row = cluster_row(
+            m, "failed", code_name[0] != '\0' ? code_name : error_name(code), e.msg);
+    }
+    buf_fini(&a.body);
+    json_decref(j);
+    return row;
+}
+
+json_t *
+cluster_trial(void *ctx, const struct cluster_candidate *q, struct problems *p)
+{
+    struct cluster *c = ctx;
+    CLEANUP(member_list_free) struct member_list list = members_get(c->en);
+    json_t *row = NULL;
+
+    for (size_t i = 0; i < list.count && row == NULL; i++) {
+        const struct member *m = &list.items[i];
+
+        if (i != list.self && !m->gone && has_accepted(q->checked, m) && !is_holder(c, m)) {
+            row = try_on(c, m, &list.items[list.self], q, p);
+        }
+    }
+    return row;
+}
+
+void
+cluster_trial_end(void *ctx, const char *node, const struct hash *candidate)
+{
+    struct cluster *c = ctx;
+    char path[PATH_BYTES], hex[SHA256_HEX + 1];
+    struct member m, self;
+    struct call call;
+    struct error e;
+
+    if (members_find(c->en, node, &m, &e) != ERR_OK) {
+        return;
+    }
+    members_self(c->en, &self);
+    hash_hex(candidate, hex);
+    (void)snprintf(path, sizeof path, PATH_TRIAL "?commit=%s", hex);
+    call = cluster_call_of(c, &m, &self);
+    call.method = "DELETE";
+    call.path = path;
+    if (cluster_ask(c, &call, NULL, NULL, &e) != ERR_OK) {
+        log_info("%s goes back by itself: it could not be told, %s", node, e.msg);
+    }
+    crypt_wipe(&m, sizeof m);
+    crypt_wipe(&self, sizeof self);
 }

@@ -7,5 +7,7 @@
 #include "engine/cluster_hook.h"
 
 json_t *cluster_check(void *ctx, const struct cluster_candidate *q, struct problems *p);
+json_t *cluster_trial(void *ctx, const struct cluster_candidate *q, struct problems *p);
+void cluster_trial_end(void *ctx, const char *node, const struct hash *candidate);
 
 #endif

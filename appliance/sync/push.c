@@ -157,16 +157,17 @@ push_one(struct cluster *c, const struct member *m, const struct commit *head)
 }
 
 json_t *
-cluster_push(struct cluster *c, int64_t task)
+cluster_push(struct cluster *c, int64_t task, const char *first)
 {
     CLEANUP(member_list_free) struct member_list list = members_get(c->en);
     CLEANUP(view_cleanup) struct view *v = engine_view(c->en);
     json_t *results = json_array();
 
-    for (size_t i = 0; i < list.count; i++) {
-        const struct member *m = &list.items[i];
+    for (size_t i = 0; i < 2 * list.count; i++) {
+        const struct member *m = &list.items[i % list.count];
+        bool is_first = first != NULL && strcmp(m->name, first) == 0;
 
-        if (i == list.self || m->gone) {
+        if (i % list.count == list.self || m->gone || is_first != (i < list.count)) {
             continue;
         }
         task_note(engine_tasks(c->en), task, "to %s", m->name);

@@ -1,9 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """What the other nodes of a cluster say of an apply before it is made."""
+import contextlib
+import http.client
 import json
 import os
+import re
 import shutil
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -13,6 +17,7 @@ import unittest
 import node
 from cluster import Cluster
 from lab import HAPROXY
+from thief import Thief
 
 TUNABLES = {"sync_round_ms": 100, "sync_health_ms": 1000, "sync_again_ms": 1000}
 JSON = {"Content-Type": "application/json"}
@@ -59,6 +64,13 @@ def traces_of(one):
             .split("\nPid: ")[1].split("\n")[0], "config": one.config()}
 
 
+def in_step(lab):
+    for one in lab.nodes:
+        node.wait_for(lambda o=one: all(n["relation"] == "in_step" for n in
+                                        o.api.get("/api/v1/cluster")["nodes"]),
+                      one.name + " sees all in step", 20)
+
+
 class Three(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -85,13 +97,7 @@ class Three(unittest.TestCase):
 
     def setUp(self):
         self.a.api.expect(204, "DELETE", "/api/v1/draft")
-        self.in_step()
-
-    def in_step(self):
-        for one in self.lab.nodes:
-            node.wait_for(lambda o=one: all(n["relation"] == "in_step" for n in
-                                            o.api.get("/api/v1/cluster")["nodes"]),
-                          one.name + " sees all in step", 20)
+        in_step(self.lab)
 
     def checks_of(self, one):
         try:
@@ -170,7 +176,7 @@ class Three(unittest.TestCase):
         self.assertEqual(head(self.c), head(self.a))
         self.assertNotEqual(head(self.b), head(self.a))
         self.doCleanups()  # it heals when the port is free
-        self.in_step()
+        in_step(self.lab)
 
     def cli(self, *words):
         config = os.path.join(self.a.root, "cli.json")
@@ -205,7 +211,7 @@ class Three(unittest.TestCase):
         self.assertEqual({n["node"]: (n["state"], n["code"]) for n in task["result"]["checked"]},
                          {"n2": ("skipped", "unreachable"), "n3": ("ok", "")})
         self.lab.join_all()
-        self.in_step()
+        in_step(self.lab)
 
     def test_6_a_change_at_once_asks_nobody(self):
         before = [self.checks_of(n) for n in self.lab.nodes]
@@ -216,7 +222,7 @@ class Three(unittest.TestCase):
         self.assertEqual([y - x for x, y in zip(before, after)], [1, 1, 1])
         tasks = len(self.a.api.get("/api/v1/tasks")["items"])
         self.a.api.expect(200, "PUT", "/api/v1/servers/s1/state", {"state": "drain"})
-        self.in_step()
+        in_step(self.lab)
         self.assertEqual([self.checks_of(n) for n in self.lab.nodes], after)
         self.assertEqual(len(self.a.api.get("/api/v1/tasks")["items"]), tasks)
 
@@ -233,6 +239,147 @@ class Three(unittest.TestCase):
         answer = self.b.api.raw("POST", "/peer/v1/check", "{}", JSON)
         self.assertIn(answer.status, (401, 403))
         self.assertEqual(traces_of(self.b), before)
+
+
+class Trial(unittest.TestCase):
+    """On n2, as n3 is left out."""
+    HOLD_MS = 600000  # nothing here waits for it
+
+    @classmethod
+    def setUpClass(cls):
+        cls.lab = Cluster(3, tunables=dict(TUNABLES, trial_ms=4000), crash_file=True)
+        cls.addClassCleanup(cls.lab.close)
+        cls.lab.set_up()
+        cls.a, cls.b, cls.c = cls.lab.nodes
+        key = cls.a.api.get("/api/v1/cluster/key")
+        for one in cls.lab.nodes:
+            one.api.unlock = True
+        for other in (cls.b, cls.c):
+            other.api.expect(200, "POST", "/api/v1/cluster/join",
+                             {"url": key["url"], "key": key["key"], "pin": key["pin"]})
+            other.api.key = cls.a.api.key
+
+    def setUp(self):
+        self.a.api.expect(204, "DELETE", "/api/v1/draft")
+        in_step(self.lab)
+
+    def apply(self):
+        return self.a.api.expect(200, "POST", "/api/v1/config/apply?wait=1",
+                                 {"skip_nodes": ["n3"]})
+
+    @staticmethod
+    def reloads(one):
+        return len(re.findall(r"New worker \(\d+\) forked", one.log()))
+
+    @staticmethod
+    def facts(one):
+        return head(one), one.running_digest(), one.generation(), one.generation("good")
+
+    def dies_after_the_trial(self):
+        """n1 ends with the standby on trial. What the standby was before."""
+        before = self.facts(self.b)
+        self.a.arm("apply_activate_before")
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            self.a.api.raw("POST", "/api/v1/config/apply?wait=1", '{"skip_nodes": ["n3"]}', JSON)
+        self.assertNotEqual(self.b.running_digest(), before[1])
+        self.assertEqual((head(self.b), self.b.generation("good")), (before[0], before[3]))
+        return before
+
+    def goes_back(self, before):
+        node.wait_for(lambda: self.b.running_digest() == before[1], "n2 runs what it ran", 20)
+        node.wait_for(lambda: self.b.api.get("/api/v1/status")["serving"]["state"] == "yes",
+                      "n2 serves", 20)
+        self.assertEqual(head(self.b), before[0])
+        self.a.wait_ready()
+
+    def hold(self, one, hold_ms):
+        path = os.path.join(one.root, "tunables.json")
+        with open(path, encoding="ascii") as file:
+            tunables = json.load(file)
+        tunables["trial_ms"] = hold_ms
+        with open(path, "w", encoding="ascii") as file:
+            json.dump(tunables, file)
+        self.end(one)
+
+    @staticmethod
+    def end(one):
+        """By its process id; it is started again."""
+        pid = one.pid_of("lockstepd")
+        os.kill(pid, signal.SIGKILL)
+        node.wait_for(lambda: pid not in one.pids("lockstepd"), "it ended")
+        one.wait_ready()
+
+    def test_1_a_standby_serves_it_first_and_loads_it_once(self):
+        before = [self.reloads(n) for n in self.lab.nodes]
+        self.a.api.create("listeners", name="web", port=8090, addresses=["127.0.0.1"])
+        task = self.apply()
+        self.assertEqual(task["state"], "ok", json.dumps(task, indent=1))
+        steps = [s["name"] for s in task["steps"]]
+        self.assertLess(steps.index("peers"), steps.index("trial"))
+        self.assertLess(steps.index("trial"), steps.index("activate"))
+        self.assertEqual((task["result"]["trial"]["node"], task["result"]["trial"]["state"]),
+                         ("n2", "ok"))
+        self.assertEqual(task["result"]["nodes"][0]["node"], "n2")
+        in_step(self.lab)
+        after = [self.reloads(n) for n in self.lab.nodes]
+        self.assertEqual([y - x for x, y in zip(before, after)], [1, 1, 1])
+
+    def test_2_what_does_not_touch_a_listener_is_not_tried(self):
+        self.a.api.create("servers", name="s1", address="10.77.0.1", port=80)
+        self.a.api.create("pools", name="p1", members=[{"server": "s1"}])
+        task = self.apply()
+        self.assertEqual(task["state"], "ok", task)
+        self.assertNotIn("trial", [s["name"] for s in task["steps"]])
+
+    def test_3_what_a_standby_cannot_bind_is_applied_nowhere(self):
+        self.a.api.create("listeners", name="stolen", port=8091, addresses=["127.0.0.1"])
+        before = [self.facts(n) for n in self.lab.nodes]
+        with self.b.ns:
+            thief = Thief(self.b, 8091)
+            thief.__enter__()
+        try:
+            task = self.apply()
+        finally:
+            thief.__exit__()
+        self.assertEqual(task["state"], "failed", task)
+        self.assertEqual(task["steps"][-1]["name"], "trial")
+        self.assertIn("n2", task["message"])
+        problem = next(p for p in task["problems"] if p["severity"] == "error")
+        self.assertEqual([problem[k] for k in ("node", "kind", "name")],
+                         ["n2", "listener", "stolen"], problem)
+        self.assertEqual([self.facts(n) for n in self.lab.nodes], before)
+        self.assertEqual([c["name"] for c in self.a.api.get("/api/v1/draft")["changes"]],
+                         ["stolen"])
+
+    def test_4_who_asked_dies_and_the_standby_goes_back_by_itself(self):
+        self.a.api.create("listeners", name="lost", port=8092, addresses=["127.0.0.1"])
+        self.goes_back(self.dies_after_the_trial())
+        self.assertEqual([c["name"] for c in self.a.api.get("/api/v1/draft")["changes"]],
+                         ["lost"])
+
+    def test_5_a_standby_that_is_restarted_goes_back_at_once(self):
+        self.hold(self.b, self.HOLD_MS)
+        in_step(self.lab)
+        self.a.api.create("listeners", name="cut", port=8093, addresses=["127.0.0.1"])
+        before = self.dies_after_the_trial()
+        self.end(self.b)
+        self.goes_back(before)
+
+    def test_6_who_fails_itself_ends_the_trial(self):
+        self.hold(self.b, self.HOLD_MS)
+        in_step(self.lab)
+        self.a.api.create("listeners", name="own", port=8094, addresses=["127.0.0.1"])
+        before = self.facts(self.b)
+        with self.a.ns:
+            thief = Thief(self.a, 8094)
+            thief.__enter__()
+        try:
+            task = self.apply()
+        finally:
+            thief.__exit__()
+        self.assertEqual(task["state"], "failed", task)
+        self.assertEqual(task["result"]["trial"]["state"], "ok", task)
+        self.goes_back(before)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "engine/problems_json.h"
+#include "engine/standby.h"
 #include "engine/sync_check.h"
 #include "peer/calls.h"
 #include "tests/simulator/trace.h"
@@ -247,6 +248,58 @@ answer_check(const struct request *q)
     return r;
 }
 
+/* HAProxy runs it, and nothing is stored. */
+static struct reply
+answer_trial(const struct request *q)
+{
+    CLEANUP(sim_before_end) struct sim_before before;
+    const struct sim_node *n = &sim.nodes[q->to];
+    struct fake_facts facts;
+    struct sync_origin origin = {.how = SYNC_PUSHED, .from = sim.nodes[q->from].name};
+    struct sync_checked tried = {.same = false};
+    struct sync_doc d = {.has_index = false};
+    struct error e;
+    struct reply r;
+    err_t code;
+
+    sim_before(q->to, &before);
+    code = sync_doc_read(q->body, &d, &e);
+    if (code == ERR_OK) {
+        code = sync_trial(n->lab->en, &d, &origin, &tried, &e);
+    }
+    if (code == ERR_CONFLICT && tried.result.refusal != NULL) {
+        r = problem(409, tried.result.refusal, e.msg);
+    } else if (code != ERR_OK) {
+        r = error_reply(&e);
+    } else if (tried.same) {
+        r = (struct reply){200, json_pack("{s:s}", "state", "same")};
+    } else {
+        r = task_reply(q->to, tried.task);
+    }
+    sim_note("    %s tries for %s: %ld", n->name, sim.nodes[q->from].name, r.status);
+    free(tried.result.missing);
+    sync_doc_free(&d);
+    facts = fake_look(&n->lab->fake);
+    (void)snprintf(before.running, sizeof before.running, "%s", facts.running);
+    if (!n->dead && !sim_is_as_before(q->to, &before)) {
+        sim_fail("%s stored what it was to try", n->name);
+    }
+    return r;
+}
+
+static struct reply
+answer_trial_end(const struct request *q)
+{
+    const char *hex = strchr(q->call->path, '=');
+    struct hash commit;
+
+    if (hex == NULL || !hash_from_hex(hex + 1, &commit)) {
+        return problem(422, "invalid", "no commit");
+    }
+    standby_cancel(sim.nodes[q->to].lab->en, &commit);
+    return (struct reply){200, json_object()};
+}
+
 static struct reply
 route(const struct request *q)
 {
@@ -263,6 +316,12 @@ route(const struct request *q)
     }
     if (strcmp(path, PATH_CHECK) == 0) {
         return answer_check(q);
+    }
+    if (strcmp(path, "/peer/v1/trial") == 0) {
+        return answer_trial(q);
+    }
+    if (strncmp(path, "/peer/v1/trial?", 15) == 0) {
+        return answer_trial_end(q);
     }
     return strcmp(path, PATH_READ) == 0 ? answer_read(q) : answer_put(q);
 }
