@@ -367,7 +367,7 @@ take_self(struct member *self, const struct member *offered, struct merging *g)
         return;
     }
     g->changed = true;
-    g->forgotten = g->forgotten || (offered->gone && !g->offer->joining);
+    g->forgotten = g->forgotten || (offered->gone && g->offer->how != MEMBERS_JOINING);
     /* Who was forgotten does not outbid the tombstone. */
     self->seq = g->forgotten ? offered->seq : offered->seq + 1;
 }
@@ -426,6 +426,41 @@ take_one(struct member_list *l, const struct member *m, struct merging *g, struc
     return ERR_OK;
 }
 
+bool
+member_list_has(const struct member_list *l, const char *id)
+{
+    size_t at = place_of(l, id);
+
+    return at < l->count && !l->items[at].gone;
+}
+
+static bool
+is_alone(const struct member_list *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        if (i != l->self && !l->items[i].gone) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A node that has left raised its seq: who knows an older record of it has not heard of that.
+ * Else a list that was on its way would bring back who left. */
+static bool
+is_late(const struct member_list *l, const struct members_offer *o)
+{
+    const struct member *self = &l->items[l->self];
+    bool late = o->how == MEMBERS_ASKED && !member_list_has(l, o->from);
+
+    for (size_t i = 0; i < o->count && o->how == MEMBERS_TOLD && is_alone(l); i++) {
+        const struct member *m = &o->items[i];
+
+        late = late || (strcmp(m->id, self->id) == 0 && m->seq < self->seq);
+    }
+    return late;
+}
+
 static err_t
 merge_on_engine(struct engine *en, void *ctx, struct error *e)
 {
@@ -436,7 +471,8 @@ merge_on_engine(struct engine *en, void *ctx, struct error *e)
 
     next.items = xrealloc(next.items, (next.count + g->offer->count + 1) * sizeof *next.items);
     memcpy(self, next.items[next.self].id, sizeof self);
-    for (size_t i = 0; i < g->offer->count && code == ERR_OK; i++) {
+    for (size_t i = 0;
+         !is_late(&en->members->list, g->offer) && i < g->offer->count && code == ERR_OK; i++) {
         code = take_one(&next, &g->offer->items[i], g, e);
     }
     if (code != ERR_OK || !g->changed) {

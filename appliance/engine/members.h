@@ -19,6 +19,8 @@ struct member_list {
 };
 
 void member_list_free(struct member_list *l); /* wipes the keys; also for CLEANUP() */
+/* No tombstone; also this node. */
+bool member_list_has(const struct member_list *l, const char *id);
 struct member_list members_get(struct engine *en);
 void members_self(struct engine *en, struct member *ret);
 /* Of another node that is no tombstone; spec: an id or a name. ERR_NOT_FOUND. */
@@ -54,13 +56,20 @@ void members_listens(struct engine *en, char ret[MEMBER_URL_BYTES]);
 
 /* Takes what another node knows. *ret_changed: something is new. A newer record of this node
  * itself, as after a restore of its database, makes the own seq higher; a tombstone says that
- * it was forgotten: then it forgets the others, unless it joins. ERR_INVALID: two nodes of one
- * name or one address, which are named; ERR_LIMIT. */
+ * it was forgotten: then it forgets the others, unless it joins. What is older than a removal
+ * that was made meanwhile, of this node or of the one that was asked, is passed over.
+ * ERR_INVALID: two nodes of one name or one address, which are named; ERR_LIMIT. */
+enum members_how {
+    MEMBERS_TOLD,
+    MEMBERS_ASKED, /* the answer of a node that was asked as a member */
+    MEMBERS_JOINING,
+};
+
 struct members_offer {
     const struct member *items;
     size_t count;
     const char *from; /* who says so, or NULL: of its own record and key it is believed */
-    bool joining;
+    enum members_how how;
 };
 
 MUST_USE err_t members_merge(

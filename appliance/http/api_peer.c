@@ -37,8 +37,9 @@ http_peer_health(struct request *r)
 static void
 reply_members(struct request *r)
 {
-    reply_json(
-        r, 200, json_pack("{s:o}", "members", cluster_members_json(r->http->config.engine)));
+    CLEANUP(member_list_free) struct member_list list = members_get(r->http->config.engine);
+
+    reply_json(r, 200, json_pack("{s:o}", "members", cluster_members_json(&list)));
 }
 
 void
@@ -55,7 +56,7 @@ http_peer_members_create(struct request *r)
 
     if (cluster_members_take(
             r->http->config.engine, json_object_get(r->json, "members"), r->header.node_id,
-            false, &changed, &e) != ERR_OK) {
+            MEMBERS_TOLD, &changed, &e) != ERR_OK) {
         reply_error(r, &e, NULL);
         return;
     }

@@ -92,11 +92,10 @@ cluster_health(struct cluster *c, const struct hash *head, json_t **ret, struct 
 /* A node asked and said its head: when that is news, the next round begins at once. */
 void cluster_notice(struct cluster *c, const char *id, const struct hash *head);
 /* [{record, "key"}], tombstones too. */
-json_t *cluster_members_json(struct engine *en);
-/* Takes such a list. from (may be NULL): id of whoever hands it over; joining: see members.h.
- */
+json_t *cluster_members_json(const struct member_list *list);
+/* Takes such a list. from (may be NULL): id of whoever hands it over. */
 MUST_USE err_t cluster_members_take(
-    struct engine *en, const json_t *list, const char *from, bool joining, bool *ret_changed,
-    struct error *e);
+    struct engine *en, const json_t *list, const char *from, enum members_how how,
+    bool *ret_changed, struct error *e);
 
 #endif
