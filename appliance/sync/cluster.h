@@ -51,6 +51,18 @@ MUST_USE err_t cluster_leave(struct cluster *c, const char *who, struct error *e
 MUST_USE err_t
 cluster_forget(struct cluster *c, const char *spec, const char *who, struct error *e);
 
+/* An administrator of this node becomes one of another. */
+struct cluster_admin {
+    const char *node, *admin, *who; /* node: id or name */
+    bool overwrite;                 /* also where there is one of that name */
+};
+
+/* {"node", "admin", "state": "created" | "replaced" | "same"}. ERR_NOT_FOUND: no such node, or
+ * administrator; ERR_CONFLICT: there is one of that name, or that node's release cannot do
+ * this; ERR_UNAVAILABLE. Both nodes write it into their audit. */
+MUST_USE err_t cluster_copy_admin(
+    struct cluster *c, const struct cluster_admin *q, json_t **ret, struct error *e);
+
 /* ---- handing a revision on ---- */
 
 /* To every node that is behind, one after another; each that failed is named. New reference to
