@@ -12,13 +12,23 @@
 #define RENDER_MAX_BYTES  ((size_t)256 << 20)
 #define RENDER_DIGEST_HEX RUNNING_HEX
 
+/* Another node, with which stick tables are shared. */
+struct render_peer {
+    const char *name;    /* of text type name */
+    const char *address; /* literal */
+    int port;
+};
+
 /* Facts of the node and the installation that the files name. */
 struct render_input {
     struct snapshot_pair objects;
-    const char *run_dir;         /* sockets: <run_dir>/haproxy.sock, <run_dir>/probe.sock */
-    const char *socket_group;    /* group that may use them, a name */
-    const char *placeholder_pem; /* chain + key: first certificate where a TLS listener
-                                    names none */
+    const char *run_dir;             /* sockets: <run_dir>/haproxy.sock, <run_dir>/probe.sock */
+    const char *socket_group;        /* group that may use them, a name */
+    const char *placeholder_pem;     /* chain + key: first certificate where a TLS listener
+                                        names none */
+    const char *url;                 /* of this node where its settings have none, or NULL */
+    const struct render_peer *peers; /* left out where this node has no address for them */
+    size_t peer_count;
 };
 
 /* Origin of one line of haproxy.cfg; kind -1: no object (a comment, a fixed line). */

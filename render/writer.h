@@ -84,7 +84,7 @@ void haproxy_internal_write(struct writer *w); /* backends that answer by themse
 void haproxy_backend_write(struct writer *w);
 void haproxy_clients_write(struct writer *w);   /* only when a pool shows a certificate */
 void haproxy_resolvers_write(struct writer *w); /* only when a server has a name */
-/* A line of "global" and a section: nothing when no pool has a stick table. */
+/* A line of "global" and sections: nothing when no pool has a stick table. */
 void haproxy_localpeer_write(struct writer *w);
 void haproxy_peers_write(struct writer *w);
 

@@ -407,43 +407,67 @@ cost_get(const char **at, uint64_t max, uint64_t *ret)
     return true;
 }
 
-bool
-crypt_password_check(const char *password, const char *text)
-{
-    static const char prefix[] = "scrypt$";
+struct scrypt_text {
     struct scrypt_cost cost;
     uint8_t salt[SCRYPT_SALT_MAX];
-    uint8_t want[SCRYPT_HASH_BYTES];
-    uint8_t got[SCRYPT_HASH_BYTES];
-    const char *dollar;
     size_t salt_bytes;
-    size_t want_bytes;
-    bool equal;
+    uint8_t hash[SCRYPT_HASH_BYTES];
+};
 
-    if (text == NULL) {
-        memset(salt, 0, SCRYPT_SALT_BYTES);
-        scrypt(password, salt, SCRYPT_SALT_BYTES, &usual_cost, got);
-        crypt_wipe(got, sizeof got);
-        return false;
-    }
+static bool
+scrypt_read(const char *text, struct scrypt_text *ret)
+{
+    static const char prefix[] = "scrypt$";
+    const char *dollar;
+    size_t hash_bytes;
+
     if (strncmp(text, prefix, sizeof prefix - 1) != 0) {
         return false;
     }
     text += sizeof prefix - 1;
-    if (!cost_get(&text, SCRYPT_LOG_N, &cost.log_n) || !cost_get(&text, SCRYPT_R, &cost.r) ||
-        !cost_get(&text, SCRYPT_P, &cost.p)) {
+    if (!cost_get(&text, SCRYPT_LOG_N, &ret->cost.log_n) ||
+        !cost_get(&text, SCRYPT_R, &ret->cost.r) || !cost_get(&text, SCRYPT_P, &ret->cost.p)) {
         return false;
     }
     dollar = strchr(text, '$');
-    if (dollar == NULL ||
-        !base64url_get(text, (size_t)(dollar - text), salt, sizeof salt, &salt_bytes) ||
-        salt_bytes < SCRYPT_SALT_MIN ||
-        !base64url_get(dollar + 1, strlen(dollar + 1), want, sizeof want, &want_bytes) ||
-        want_bytes != sizeof want) {
+    return dollar != NULL &&
+           base64url_get(
+               text, (size_t)(dollar - text), ret->salt, sizeof ret->salt, &ret->salt_bytes) &&
+           ret->salt_bytes >= SCRYPT_SALT_MIN &&
+           base64url_get(
+               dollar + 1, strlen(dollar + 1), ret->hash, sizeof ret->hash, &hash_bytes) &&
+           hash_bytes == sizeof ret->hash;
+}
+
+bool
+crypt_password_is_hash(const char *text)
+{
+    struct scrypt_text t;
+    bool is = scrypt_read(text, &t) && t.cost.log_n == SCRYPT_LOG_N && t.cost.r == SCRYPT_R &&
+              t.cost.p == SCRYPT_P;
+
+    crypt_wipe(&t, sizeof t);
+    return is;
+}
+
+bool
+crypt_password_check(const char *password, const char *text)
+{
+    static const uint8_t no_salt[SCRYPT_SALT_BYTES];
+    struct scrypt_text t;
+    uint8_t got[SCRYPT_HASH_BYTES];
+    bool equal;
+
+    if (text == NULL) {
+        scrypt(password, no_salt, sizeof no_salt, &usual_cost, got);
+        crypt_wipe(got, sizeof got);
         return false;
     }
-    scrypt(password, salt, salt_bytes, &cost, got);
-    equal = crypt_equal(got, want, sizeof got);
+    if (!scrypt_read(text, &t)) {
+        return false;
+    }
+    scrypt(password, t.salt, t.salt_bytes, &t.cost, got);
+    equal = crypt_equal(got, t.hash, sizeof got);
     crypt_wipe(got, sizeof got);
     return equal;
 }

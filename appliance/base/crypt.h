@@ -53,5 +53,7 @@ MUST_USE err_t crypt_open(
  * and refuses cost parameters above these. text NULL: false, after as long as with one. */
 void crypt_password_hash(const char *password, struct buf *out);
 bool crypt_password_check(const char *password, const char *text);
+/* Whether crypt_password_hash can have made it. */
+bool crypt_password_is_hash(const char *text);
 
 #endif

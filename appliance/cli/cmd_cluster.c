@@ -289,6 +289,38 @@ cmd_forget(struct cli *c, int argc, char **argv)
     return change_members(c, cli_path(c, "cluster", "forget", NULL), body, "Forget this node?");
 }
 
+/* ---- administrators ---- */
+
+int
+cmd_admin(struct cli *c, int argc, char **argv)
+{
+    json_auto_t *body = json_pack(
+        "{s:s, s:b}", "node", argv[2], "overwrite", cli_flag(c, "--overwrite") ? 1 : 0);
+    const struct call q = {
+        .method = "POST", .path = cli_path(c, "cluster", "admin", NULL), .body = body};
+    json_t *answer = NULL;
+    int status;
+
+    (void)argc;
+    if (strcmp(argv[1], "copy-to") != 0) {
+        return cli_misused(c, "an administrator can only be copied: copy-to NODE");
+    }
+    cli_set_text(body, "admin", cli_option(c, "--name"));
+    status = cli_call(c, &q, &answer, NULL);
+    if (status == 0 && !cli_printed_json(c, answer)) {
+        const char *state = cli_str(answer, "state");
+
+        printf(
+            "%s %s %s.\n", cli_str(answer, "admin"),
+            strcmp(state, "same") == 0      ? "was already so on"
+            : strcmp(state, "created") == 0 ? "can sign in on"
+                                            : "was replaced on",
+            cli_str(answer, "node"));
+    }
+    json_decref(answer);
+    return status;
+}
+
 /* ---- overwriting ---- */
 
 static void

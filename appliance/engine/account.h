@@ -67,6 +67,24 @@ account_reaches(const struct key_grant *grant, const struct view *v, const struc
 MUST_USE err_t account_key_create(
     struct engine *en, const json_t *body, const struct actor *who, struct buf *ret_key,
     struct problems *p, struct error *e);
+/* ---- account_copy.c ---- */
+
+/* An administrator as another node is to have it: {"name", "password": the hash, "note"}. The
+ * caller wipes nothing: it is text of the database. Any thread. ERR_NOT_FOUND. */
+MUST_USE err_t account_read(struct engine *en, const char *name, json_t **ret, struct error *e);
+
+/* Takes such an administrator. *ret_state: "created", "replaced", or "same": nothing had to be
+ * done. Sessions of one whose password is another now end. ERR_CONFLICT: there is one of that
+ * name, and it is not to be replaced; ERR_INVALID, with problems where a field is at fault. */
+struct account_copy {
+    const json_t *admin;
+    bool overwrite;
+    const char *who; /* who asked for it, and where */
+};
+
+MUST_USE err_t account_take(
+    struct engine *en, const struct account_copy *copy, const char **ret_state,
+    struct problems *p, struct error *e);
 /* Prepares the body of an admin write: checks the clear password (12-200 bytes) and replaces
  * it by its hash in place. Worker pool. After a changed password or a removed admin all
  * sessions of that admin end: edit_draft does that. */

@@ -184,12 +184,11 @@ tell_followers(struct apply *a, enum apply_state end, const char *message)
 
     if (end == AS_DONE && a->failed_text != NULL) {
         (void)snprintf(unsettled, sizeof unsettled, "%s: %s", a->failed_text, a->error.msg);
-        reconcile_note(a->en, FOLLOW_UNSETTLED, a->files->digest, unsettled);
+        reconcile_note(a->en, FOLLOW_UNSETTLED, a, unsettled);
     } else if (end == AS_DONE && a->files != NULL && a->mode != APPLY_TRIAL) {
-        reconcile_note(a->en, FOLLOW_OK, a->files->digest, "");
+        reconcile_note(a->en, FOLLOW_OK, a, "");
     } else if (a->mode == APPLY_FOLLOW) {
-        reconcile_note(
-            a->en, FOLLOW_FAILED, a->files != NULL ? a->files->digest : NULL, message);
+        reconcile_note(a->en, FOLLOW_FAILED, a->files != NULL ? a : NULL, message);
     } else if (!unchanged && end != AS_DONE) {
         reconcile_note(a->en, FOLLOW_FAILED, NULL, message);
     }

@@ -238,9 +238,14 @@ begin_trial(const struct apply *a)
 static enum apply_event
 act_render(struct apply *a, struct error *e)
 {
+    CLEANUP(members_tables_fini) struct members_tables tables;
     int64_t current = 0;
-    err_t code = generation_render(a->en, &a->candidate, a->problems, &a->files, e);
+    err_t code;
 
+    /* Before: what changes meanwhile leads to another reconcile. */
+    members_tables_get(a->en, &tables);
+    a->tables = tables.digest;
+    code = generation_render(a->en, &a->candidate, a->problems, &a->files, e);
     if (code == ERR_OK) {
         code = look_around(a, &current, e);
     }

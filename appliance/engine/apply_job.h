@@ -46,8 +46,9 @@ struct apply {
     struct view *view;            /* what it started from */
     struct snapshot_pair candidate;
     struct rendered *files;
-    int64_t number; /* its generation */
-    int64_t former; /* to go back to; 0: none */
+    struct hash tables; /* the nodes in them, or in older ones: members_tables */
+    int64_t number;     /* its generation */
+    int64_t former;     /* to go back to; 0: none */
     size_t old_workers;
     char former_digest[RENDER_DIGEST_HEX + 1];
     bool running_known;
@@ -108,9 +109,9 @@ enum follow_end {
 };
 
 /* What an apply or a reconcile left: the watcher starts a reconcile when that is not all well.
- * digest NULL: as before. */
-void
-reconcile_note(struct engine *en, enum follow_end end, const char *digest, const char *reason);
+ * made NULL: the head's files are as before; else they are those of this job. */
+void reconcile_note(
+    struct engine *en, enum follow_end end, const struct apply *made, const char *reason);
 /* Whether these are the head's files. A change at once gives their generation another commit.
  */
 bool reconcile_is_head(struct engine *en, const char *digest);

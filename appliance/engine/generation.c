@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "engine/members.h"
 #include "model/validate.h"
 #include "render/diag.h"
 
@@ -60,6 +61,7 @@ generation_render(
     struct engine *en, const struct snapshot_pair *candidate, struct problems *p,
     struct rendered **ret, struct error *e)
 {
+    CLEANUP(members_tables_fini) struct members_tables tables;
     struct render_input in = {
         .objects = *candidate,
         .run_dir = en->config->run_dir,
@@ -67,8 +69,13 @@ generation_render(
         .placeholder_pem = en->placeholder_pem,
     };
     struct rendered *files = rendered_get(en);
-    err_t code = render_haproxy(&in, files, p, e);
+    err_t code;
 
+    members_tables_get(en, &tables);
+    in.url = tables.url;
+    in.peers = tables.peers;
+    in.peer_count = tables.count;
+    code = render_haproxy(&in, files, p, e);
     if (code != ERR_OK) {
         apply_rendered_done(en, files);
         return code;
@@ -309,10 +316,20 @@ generation_bind_test(
 {
     struct bind *wanted = NULL;
     struct bind *held = NULL;
-    size_t wanted_count = validate_binds(candidate, &wanted);
-    size_t held_count = running != NULL ? validate_binds(running, &held) : 0;
+    CLEANUP(members_tables_fini) struct members_tables tables;
+    char address[MEMBER_IP_BYTES];
+    size_t wanted_count;
+    size_t held_count = 0;
     size_t count = 0;
     err_t code = ERR_OK;
+
+    members_tables_get(en, &tables);
+    members_tables_address(&tables, candidate->local, address);
+    wanted_count = validate_binds(candidate, address, &wanted);
+    if (running != NULL) {
+        members_tables_address(&tables, running->local, address);
+        held_count = validate_binds(running, address, &held);
+    }
 
     for (size_t i = 0; i < wanted_count; i++) {
         if (!has_bind(held, held_count, &wanted[i])) {

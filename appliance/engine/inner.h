@@ -30,6 +30,7 @@
 /* Whether files and HAProxy follow the head, and when to try next. Under engine.lock. */
 struct follow {
     char digest[RENDER_DIGEST_HEX + 1]; /* of the head's files; "": not known yet */
+    struct hash tables;                 /* the nodes in them: members_tables */
     bool ok;                            /* the last reconcile or apply left it so */
     int64_t next_ms;                    /* monotonic: no reconcile before */
     int64_t back_off_ms;

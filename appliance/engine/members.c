@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "engine/inner.h"
+#include "model/validate.h"
 #include "store/members.h"
 #include "version_gen.h"
 
@@ -16,7 +17,7 @@
 struct members {
     pthread_mutex_t lock;
     struct member_list list;
-    char url[sizeof((struct member *)0)->url]; /* where the server listens */
+    char url[MEMBER_URL_BYTES]; /* where the server listens */
     char former_key[MEMBER_KEY_BYTES];
     int64_t former_until_ms; /* monotonic */
 };
@@ -109,8 +110,17 @@ members_digest(struct engine *en)
         sha256_add(h, m->id, strlen(m->id));
         sha256_add(h, seq, (size_t)n);
         sha256_add(h, m->key, strlen(m->key));
+        sha256_add(h, m->tables_address, strlen(m->tables_address));
     }
     return sha256_end(&h);
+}
+
+void
+members_listens(struct engine *en, char ret[MEMBER_URL_BYTES])
+{
+    lock_take(&en->members->lock);
+    memcpy(ret, en->members->url, MEMBER_URL_BYTES);
+    lock_give(&en->members->lock);
 }
 
 bool
@@ -179,9 +189,14 @@ describe_self(struct engine *en, struct member *self)
     (void)snprintf(next.release, sizeof next.release, "%s", LOCKSTEP_VERSION);
     next.schema_version = SCHEMA_VERSION;
     next.gone = false;
+    member_tables_address(
+        object_text(node, F_NODE_PEERS_ADDRESS).s, next.url, next.tables_address);
+    next.tables_port = next.tables_address[0] != '\0' ? validate_peers_port(en->live.local) : 0;
     if (strcmp(next.name, self->name) == 0 && strcmp(next.url, self->url) == 0 &&
         strcmp(next.release, self->release) == 0 &&
-        next.schema_version == self->schema_version && next.gone == self->gone) {
+        strcmp(next.tables_address, self->tables_address) == 0 &&
+        next.tables_port == self->tables_port && next.schema_version == self->schema_version &&
+        next.gone == self->gone) {
         return false;
     }
     next.seq++;
@@ -240,6 +255,8 @@ members_open(struct engine *en, struct error *e)
     }
     m->list.self = place_of(&m->list, id);
     if (m->list.self < m->list.count) {
+        /* Until members_present tells: where it listened last. */
+        memcpy(m->url, m->list.items[m->list.self].url, sizeof m->url);
         members_refresh(en);
         return ERR_OK;
     }
@@ -349,7 +366,7 @@ take_self(struct member *self, const struct member *offered, struct merging *g)
         return;
     }
     g->changed = true;
-    g->forgotten = g->forgotten || (offered->gone && !g->offer->joining);
+    g->forgotten = g->forgotten || (offered->gone && g->offer->how != MEMBERS_JOINING);
     /* Who was forgotten does not outbid the tombstone. */
     self->seq = g->forgotten ? offered->seq : offered->seq + 1;
 }
@@ -376,6 +393,13 @@ take_one(struct member_list *l, const struct member *m, struct merging *g, struc
         return error_set(e, ERR_LIMIT, "a cluster has at most %d nodes", MEMBERS_MAX);
     }
     if (at < l->count && !member_replaces(m, held)) {
+        /* A node of an older release handed the record on without its last fields. */
+        if (m->seq == held->seq && !held->gone && held->tables_address[0] == '\0' &&
+            m->tables_address[0] != '\0') {
+            memcpy(held->tables_address, m->tables_address, sizeof held->tables_address);
+            held->tables_port = m->tables_port;
+            g->changed = true;
+        }
         /* A key fills a gap, or comes from the node itself. */
         if (m->key[0] != '\0' && !held->gone && strcmp(held->key, m->key) != 0 &&
             (is_gap(held) || own_word)) {
@@ -408,6 +432,41 @@ take_one(struct member_list *l, const struct member *m, struct merging *g, struc
     return ERR_OK;
 }
 
+bool
+member_list_has(const struct member_list *l, const char *id)
+{
+    size_t at = place_of(l, id);
+
+    return at < l->count && !l->items[at].gone;
+}
+
+static bool
+is_alone(const struct member_list *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        if (i != l->self && !l->items[i].gone) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A node that has left raised its seq: who knows an older record of it has not heard of that.
+ * Else a list that was on its way would bring back who left. */
+static bool
+is_late(const struct member_list *l, const struct members_offer *o)
+{
+    const struct member *self = &l->items[l->self];
+    bool late = o->how == MEMBERS_ASKED && !member_list_has(l, o->from);
+
+    for (size_t i = 0; i < o->count && o->how == MEMBERS_TOLD && is_alone(l); i++) {
+        const struct member *m = &o->items[i];
+
+        late = late || (strcmp(m->id, self->id) == 0 && m->seq < self->seq);
+    }
+    return late;
+}
+
 static err_t
 merge_on_engine(struct engine *en, void *ctx, struct error *e)
 {
@@ -418,7 +477,8 @@ merge_on_engine(struct engine *en, void *ctx, struct error *e)
 
     next.items = xrealloc(next.items, (next.count + g->offer->count + 1) * sizeof *next.items);
     memcpy(self, next.items[next.self].id, sizeof self);
-    for (size_t i = 0; i < g->offer->count && code == ERR_OK; i++) {
+    for (size_t i = 0;
+         !is_late(&en->members->list, g->offer) && i < g->offer->count && code == ERR_OK; i++) {
         code = take_one(&next, &g->offer->items[i], g, e);
     }
     if (code != ERR_OK || !g->changed) {

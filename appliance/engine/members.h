@@ -9,6 +9,7 @@
 
 #include "engine/engine.h"
 #include "model/member.h"
+#include "render/haproxy.h"
 
 #define MEMBERS_MAX 64 /* records, tombstones too */
 
@@ -19,6 +20,8 @@ struct member_list {
 };
 
 void member_list_free(struct member_list *l); /* wipes the keys; also for CLEANUP() */
+/* No tombstone; also this node. */
+bool member_list_has(const struct member_list *l, const char *id);
 struct member_list members_get(struct engine *en);
 void members_self(struct engine *en, struct member *ret);
 /* Of another node that is no tombstone; spec: an id or a name. ERR_NOT_FOUND. */
@@ -29,20 +32,45 @@ size_t members_peers(struct engine *en);
 /* Over id, seq and key of each: equal on two nodes when they know the same. */
 struct hash members_digest(struct engine *en);
 
+/* Whom HAProxy shares stick tables with, as the renderer takes it. */
+struct members_tables {
+    char url[MEMBER_URL_BYTES];            /* of this node, unless its settings say so */
+    struct render_peer peers[MEMBERS_MAX]; /* by id of the node */
+    size_t count;
+    struct hash digest; /* of all this */
+    struct member_list list;
+};
+
+void members_tables_get(struct engine *en, struct members_tables *ret);
+/* Where this node with these settings takes the tables of others; "": nowhere. */
+void members_tables_address(
+    const struct members_tables *t, const struct snapshot *local, char ret[MEMBER_IP_BYTES]);
+void members_tables_fini(struct members_tables *t); /* also for CLEANUP() */
+
 /* Where this node's own pages are, unless its settings say so, and its public key. The own
  * record gets a new seq when something of it is another now. */
 MUST_USE err_t
 members_present(struct engine *en, const char *url, const char *pin, struct error *e);
 
+/* The url that it said last. */
+void members_listens(struct engine *en, char ret[MEMBER_URL_BYTES]);
+
 /* Takes what another node knows. *ret_changed: something is new. A newer record of this node
  * itself, as after a restore of its database, makes the own seq higher; a tombstone says that
- * it was forgotten: then it forgets the others, unless it joins. ERR_INVALID: two nodes of one
- * name or one address, which are named; ERR_LIMIT. */
+ * it was forgotten: then it forgets the others, unless it joins. What is older than a removal
+ * that was made meanwhile, of this node or of the one that was asked, is passed over.
+ * ERR_INVALID: two nodes of one name or one address, which are named; ERR_LIMIT. */
+enum members_how {
+    MEMBERS_TOLD,
+    MEMBERS_ASKED, /* the answer of a node that was asked as a member */
+    MEMBERS_JOINING,
+};
+
 struct members_offer {
     const struct member *items;
     size_t count;
     const char *from; /* who says so, or NULL: of its own record and key it is believed */
-    bool joining;
+    enum members_how how;
 };
 
 MUST_USE err_t members_merge(

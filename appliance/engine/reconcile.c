@@ -35,15 +35,17 @@ reconcile_back_off_ms(const struct tunables *t, int64_t present_ms)
 }
 
 void
-reconcile_note(struct engine *en, enum follow_end end, const char *digest, const char *reason)
+reconcile_note(
+    struct engine *en, enum follow_end end, const struct apply *made, const char *reason)
 {
     struct follow *f = &en->follow;
 
     lock_take(&en->lock);
     f->ok = end == FOLLOW_OK;
     f->down_rounds = 0;
-    if (digest != NULL) {
-        memcpy(f->digest, digest, strlen(digest) + 1);
+    if (made != NULL) {
+        memcpy(f->digest, made->files->digest, sizeof f->digest);
+        f->tables = made->tables;
     }
     en->status.started = en->status.started || end != FOLLOW_FAILED;
     if (f->ok) {

@@ -170,7 +170,7 @@ serving_confirm(
     err_t code;
 
     if (shared != NULL) {
-        c.bind_count = validate_binds(&(struct snapshot_pair){shared, NULL}, &c.binds);
+        c.bind_count = validate_binds(&(struct snapshot_pair){shared, NULL}, NULL, &c.binds);
         keep_http(&c);
     }
     code = confirm_once(&c, e);

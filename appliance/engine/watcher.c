@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "engine/apply_job.h"
 #include "engine/facts.h"
+#include "engine/members.h"
 #include "engine/operator.h"
 #include "engine/problems_json.h"
 #include "engine/stats.h"
@@ -200,12 +201,15 @@ is_due(struct engine *en, bool *ret_quiet)
     struct follow *f = &en->follow;
     const struct engine_status *s = &en->status;
     bool tries = standby_holds(en); /* what it runs is not the head, for so long */
+    CLEANUP(members_tables_fini) struct members_tables tables;
     bool due;
 
+    members_tables_get(en, &tables);
     lock_take(&en->lock);
     f->down_rounds = s->up == FACT_NO ? f->down_rounds + 1 : 0;
     due = !f->ok || f->down_rounds >= FOLLOW_DOWN_ROUNDS ||
-          (s->up == FACT_YES && !tries && strcmp(s->running_digest, f->digest) != 0);
+          (s->up == FACT_YES && !tries && strcmp(s->running_digest, f->digest) != 0) ||
+          !hash_equal(&tables.digest, &f->tables);
     due = due && clock_mono_ms(&clock_system) >= f->next_ms;
     *ret_quiet = !f->ok;
     lock_give(&en->lock);

@@ -239,6 +239,49 @@ http_cluster_forget(struct request *r)
     http_cluster_get(r);
 }
 
+/* Without a name: whose session it is, or the only one; else NULL. */
+static const char *
+meant_admin(struct request *r)
+{
+    const struct object *const *items;
+
+    if (r->caller == CALLER_ADMIN) {
+        return r->session.admin;
+    }
+    return snapshot_kind(request_view(r)->now.local, K_ADMIN, &items) == 1 ? items[0]->name.s
+                                                                           : NULL;
+}
+
+void
+http_cluster_admin(struct request *r)
+{
+    static const char *const keys[] = {"node", "admin", "overwrite", NULL};
+    struct cluster_admin q = {.who = r->actor.name};
+    json_t *result = NULL;
+    struct error e;
+
+    if (!request_only_keys(r, keys) || !read_text(r, "node", &q.node)) {
+        return;
+    }
+    if (json_opt_str(r->json, "admin", &q.admin, &e) != ERR_OK ||
+        json_opt_bool(r->json, "overwrite", &q.overwrite, &e) != ERR_OK) {
+        reply_error(r, &e, NULL);
+        return;
+    }
+    q.admin = q.admin != NULL ? q.admin : meant_admin(r);
+    if (q.admin == NULL) {
+        api_refuse(
+            r, "/admin", "required",
+            "This node has several administrators, and a key is none of them: name one.");
+        return;
+    }
+    if (cluster_copy_admin(r->http->config.cluster, &q, &result, &e) != ERR_OK) {
+        reply_error(r, &e, NULL);
+        return;
+    }
+    reply_json(r, 200, result);
+}
+
 static bool
 read_nodes(struct request *r, struct cluster_overwrite *ret)
 {

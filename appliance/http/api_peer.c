@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "engine/account.h"
 #include "engine/facts.h"
 #include "engine/standby.h"
 #include "engine/sync_check.h"
@@ -40,8 +41,9 @@ http_peer_health(struct request *r)
 static void
 reply_members(struct request *r)
 {
-    reply_json(
-        r, 200, json_pack("{s:o}", "members", cluster_members_json(r->http->config.engine)));
+    CLEANUP(member_list_free) struct member_list list = members_get(r->http->config.engine);
+
+    reply_json(r, 200, json_pack("{s:o}", "members", cluster_members_json(&list)));
 }
 
 void
@@ -58,7 +60,7 @@ http_peer_members_create(struct request *r)
 
     if (cluster_members_take(
             r->http->config.engine, json_object_get(r->json, "members"), r->header.node_id,
-            false, &changed, &e) != ERR_OK) {
+            MEMBERS_TOLD, &changed, &e) != ERR_OK) {
         reply_error(r, &e, NULL);
         return;
     }
@@ -112,6 +114,87 @@ http_peer_draft_taken(struct request *r)
         return;
     }
     reply_json(r, 200, json_pack("{s:I}", "left", (json_int_t)left));
+}
+
+/* ---- administrators ---- */
+
+#define ACTOR_BYTES 70 /* with a name of at most 64 */
+
+/* "admin maria" or "key backup", as actors are called. */
+static bool
+is_actor(const char *who)
+{
+    static const char *const kinds[] = {"admin ", "key "};
+
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        size_t bytes = strlen(kinds[i]);
+
+        if (strncmp(who, kinds[i], bytes) == 0) {
+            CLEANUP(buf_fini) struct buf normal = {.max = 256};
+
+            return strlen(who) <= ACTOR_BYTES &&
+                   value_check_text(TT_NAME, who + bytes, strlen(who + bytes), &normal, NULL) ==
+                       ERR_OK;
+        }
+    }
+    return false;
+}
+
+static err_t
+read_copy(struct request *r, struct account_copy *ret, struct error *e)
+{
+    static const char *const inner[] = {"name", "password", "note", NULL};
+    const char *who = NULL;
+    err_t code = json_get_bool(r->json, "overwrite", &ret->overwrite, e);
+
+    ret->admin = json_object_get(r->json, "admin");
+    if (code == ERR_OK) {
+        code = json_only_keys(ret->admin, inner, e);
+    }
+    if (code == ERR_OK) {
+        code = json_get_str(r->json, "who", &who, e);
+    }
+    if (code == ERR_OK && !is_actor(who)) {
+        code = error_set(e, ERR_INVALID, "\"who\" is neither an administrator nor a key");
+    }
+    if (code == ERR_OK) {
+        struct member sender = {.name = "another node"};
+        struct error unused;
+
+        if (r->header.node_id != NULL) {
+            err_t known =
+                members_find(r->http->config.engine, r->header.node_id, &sender, &unused);
+
+            (void)known; /* else it has no name here */
+        }
+        crypt_wipe(sender.key, sizeof sender.key);
+        ret->who = arena_printf(r->arena, "%s on %s", who, sender.name);
+    }
+    return code;
+}
+
+void
+http_peer_account_create(struct request *r)
+{
+    static const char *const keys[] = {"admin", "overwrite", "who", NULL};
+    struct account_copy copy = {.overwrite = false};
+    struct problems *p = request_problems(r);
+    const char *state = NULL;
+    struct error e;
+    err_t code;
+
+    if (!request_only_keys(r, keys)) {
+        return;
+    }
+    code = read_copy(r, &copy, &e);
+    if (code == ERR_OK) {
+        code = account_take(r->http->config.engine, &copy, &state, p, &e);
+    }
+    if (code != ERR_OK) {
+        reply_error(r, &e, p);
+        return;
+    }
+    reply_json(r, 200, json_pack("{s:s}", "state", state));
 }
 
 /* ---- reading ---- */

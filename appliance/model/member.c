@@ -24,8 +24,54 @@ member_to_json(const struct member *m)
         "schema_version", m->schema_version);
 
     ASSERT(j != NULL);
+    if (m->tables_address[0] != '\0') {
+        json_object_set_new(j, "tables_address", json_string(m->tables_address));
+        json_object_set_new(j, "tables_port", json_integer(m->tables_port));
+    }
     return j;
 }
+
+/* ---- addresses ---- */
+
+/* The host of a URL, without brackets; "" where it is longer than any address. */
+static void
+host_of(const char *url, char ret[MEMBER_IP_BYTES])
+{
+    const char *host = strstr(url, "://");
+    bool bracket;
+    size_t n;
+
+    *ret = '\0';
+    if (host == NULL) {
+        return;
+    }
+    host += strlen("://");
+    bracket = *host == '[';
+    host += bracket ? 1 : 0;
+    n = strcspn(host, bracket ? "]" : ":/?#");
+    if (n < MEMBER_IP_BYTES) {
+        memcpy(ret, host, n);
+        ret[n] = '\0';
+    }
+}
+
+void
+member_tables_address(const char *own, const char *url, char ret[MEMBER_IP_BYTES])
+{
+    CLEANUP(buf_fini) struct buf spelled = {.max = MEMBER_IP_BYTES - 1};
+    char host[MEMBER_IP_BYTES];
+    struct error unused;
+
+    host_of(url, host);
+    own = *own != '\0' ? own : host;
+    *ret = '\0';
+    if (value_check_text(TT_MACHINE_IP, own, strlen(own), &spelled, &unused) == ERR_OK &&
+        spelled.len > 0) {
+        memcpy(ret, buf_str(&spelled), spelled.len + 1);
+    }
+}
+
+/* ---- from JSON ---- */
 
 bool
 member_id_valid(const char *id)
@@ -135,6 +181,32 @@ read_texts(const json_t *j, struct member *m, struct error *e)
     return code;
 }
 
+/* A node of an older release says nothing of its tables. */
+static err_t
+read_tables(const json_t *j, struct member *m, struct error *e)
+{
+    char spelled[MEMBER_IP_BYTES];
+    int64_t port = 0;
+    err_t code;
+
+    if (json_object_get(j, "tables_address") == NULL) {
+        return ERR_OK;
+    }
+    code = read_text(j, "tables_address", m->tables_address, sizeof m->tables_address, e);
+    if (code == ERR_OK) {
+        member_tables_address(m->tables_address, "", spelled);
+        if (*spelled == '\0' || strcmp(spelled, m->tables_address) != 0) {
+            return wrong("tables_address", "the address of one machine is wanted", e);
+        }
+    }
+    if (code == ERR_OK &&
+        json_get_int(j, "tables_port", 1, UINT16_MAX, &port, NULL) != ERR_OK) {
+        code = wrong("tables_port", "a number from 1 to 65535 is wanted", e);
+    }
+    m->tables_port = (int)port;
+    return code;
+}
+
 err_t
 member_from_json(const json_t *j, struct member *ret, struct error *e)
 {
@@ -155,6 +227,9 @@ member_from_json(const json_t *j, struct member *ret, struct error *e)
     if (code == ERR_OK &&
         json_get_int(j, "schema_version", 1, INT_MAX, &schema_version, NULL) != ERR_OK) {
         code = wrong("schema_version", "a number from 1 is wanted", e);
+    }
+    if (code == ERR_OK) {
+        code = read_tables(j, &m, e);
     }
     if (code == ERR_OK) {
         m.schema_version = (int)schema_version;

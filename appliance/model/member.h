@@ -13,27 +13,34 @@
 
 #define MEMBER_ID_BYTES  33 /* 32 lower-case hex digits and the NUL */
 #define MEMBER_KEY_BYTES 65 /* up to 64 characters; one made here: 43, 32 random bytes */
+#define MEMBER_IP_BYTES  46
+#define MEMBER_URL_BYTES 256
 
 struct member {
     char id[MEMBER_ID_BYTES];
-    int64_t seq;   /* 1 or more */
-    bool gone;     /* a tombstone */
-    char name[65]; /* text type name */
-    char url[256]; /* https://ADDRESS[:PORT]; "" only of a node alone */
+    int64_t seq;                /* 1 or more */
+    bool gone;                  /* a tombstone */
+    char name[65];              /* text type name */
+    char url[MEMBER_URL_BYTES]; /* https://ADDRESS[:PORT]; "" only of a node alone */
     char pin[56]; /* "sha256//" and 44 characters of base64, as curl takes it; "" without URL */
     char release[32];
     int schema_version;
+    char tables_address[MEMBER_IP_BYTES]; /* where HAProxy takes stick tables; "": nowhere */
+    int tables_port;                      /* 0 without an address */
     char key[MEMBER_KEY_BYTES]; /* by which its peers call it; "": not known. Not in the JSON */
     bool key_refused; /* by itself, when it was called with it last. Neither in the JSON */
 };
 
-/* The record without the key: {gone, id, name, pin, release, schema_version, seq, url}. New
- * reference. */
+/* The record without the key: {gone, id, name, pin, release, schema_version, seq, url}, and
+ * {tables_address, tables_port} where there is one. New reference. */
 json_t *member_to_json(const struct member *m);
 /* Fields that are not known are passed over: a newer release has more. ERR_INVALID names the
  * field. *ret has no key. */
 MUST_USE err_t member_from_json(const json_t *j, struct member *ret, struct error *e);
 bool member_id_valid(const char *id);
+/* The address, in its one spelling, at which a node takes stick tables: own, else that in its
+ * URL. "" where this is a name, or an address of no text type machine_ip. */
+void member_tables_address(const char *own, const char *url, char ret[MEMBER_IP_BYTES]);
 /* Whether a record that came in takes the place of the one of the same node that is held: the
  * higher seq does, and of two with the same a tombstone. */
 bool member_replaces(const struct member *offered, const struct member *held);

@@ -63,8 +63,10 @@ struct bind {
     const struct object *object; /* the listener, or the node for the port of the tables */
 };
 
-/* All binds of the enabled listeners, sorted by port and address, then that of the stick tables
- * when a pool has one and there are local objects; the caller frees *ret with free(). */
-size_t validate_binds(const struct snapshot_pair *pair, struct bind **ret);
+/* All binds of the enabled listeners, sorted by port and address, then those of the stick
+ * tables when a pool has one and there are local objects: on 127.0.0.1 and on peers_address
+ * (may be NULL or ""), where other nodes come; the caller frees *ret with free(). */
+size_t
+validate_binds(const struct snapshot_pair *pair, const char *peers_address, struct bind **ret);
 
 #endif

@@ -126,14 +126,23 @@ has_tables(const struct snapshot *shared)
     return false;
 }
 
+static void
+add_tables(const struct snapshot *local, const char *address, bool vip, struct bind *ret)
+{
+    ret->port = validate_peers_port(local);
+    ret->object = snapshot_singleton(local, K_NODE);
+    ret->vip = vip;
+    (void)snprintf(ret->address, sizeof(ret->address), "%s", address);
+}
+
 size_t
-validate_binds(const struct snapshot_pair *pair, struct bind **ret)
+validate_binds(const struct snapshot_pair *pair, const char *peers_address, struct bind **ret)
 {
     const struct object *const *listeners;
     size_t count = snapshot_kind(pair->shared, K_LISTENER, &listeners);
     struct socket_key *keys;
     size_t used = collect_sockets(listeners, count, &keys);
-    struct bind *binds = xcalloc(used + 2, sizeof(binds[0]));
+    struct bind *binds = xcalloc(used + 3, sizeof(binds[0]));
     for (size_t i = 0; i < used; i++) {
         binds[i].object = listeners[keys[i].listener];
         binds[i].port = keys[i].port;
@@ -144,10 +153,11 @@ validate_binds(const struct snapshot_pair *pair, struct bind **ret)
             pair->shared, (struct text){binds[i].address, (uint32_t)strlen(binds[i].address)});
     }
     if (pair->local != NULL && (has_tables(pair->shared) || has_limits(pair->shared))) {
-        binds[used++] = (struct bind){
-            .address = "127.0.0.1",
-            .port = validate_peers_port(pair->local),
-            .object = snapshot_singleton(pair->local, K_NODE)};
+        add_tables(pair->local, "127.0.0.1", false, &binds[used++]);
+        if (peers_address != NULL && *peers_address != '\0') {
+            /* Bound whether or not this machine has it now. */
+            add_tables(pair->local, peers_address, true, &binds[used++]);
+        }
     }
     free(keys);
     *ret = binds;

@@ -329,6 +329,7 @@ static const value_check_fn checks[] = {
     [TT_NAME] = check_name,
     [TT_HOST] = value_check_host,
     [TT_IP] = value_check_ip,
+    [TT_MACHINE_IP] = value_check_machine_ip,
     [TT_HOST_PATTERN] = value_check_host_pattern,
     [TT_PATH] = value_check_path,
     [TT_PATH_QUERY] = value_check_path_query,

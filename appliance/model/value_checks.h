@@ -32,6 +32,8 @@ typedef err_t (*value_check_fn)(const char *s, size_t len, struct buf *out, stru
 MUST_USE err_t value_check_host(const char *s, size_t len, struct buf *out, struct error *e);
 MUST_USE err_t value_check_ip(const char *s, size_t len, struct buf *out, struct error *e);
 MUST_USE err_t
+value_check_machine_ip(const char *s, size_t len, struct buf *out, struct error *e);
+MUST_USE err_t
 value_check_host_pattern(const char *s, size_t len, struct buf *out, struct error *e);
 MUST_USE err_t value_check_path(const char *s, size_t len, struct buf *out, struct error *e);
 MUST_USE err_t

@@ -91,6 +91,44 @@ value_check_ip(const char *s, size_t len, struct buf *out, struct error *e)
     return put_ip(s, len, out, e);
 }
 
+static bool
+is_machines_v4(struct in_addr a)
+{
+    uint32_t n = ntohl(a.s_addr);
+
+    return n >> 24 != 0 && n >> 24 != 127 && n >> 16 != 0xa9fe && n >> 28 < 0xe;
+}
+
+static bool
+is_machines_v6(const struct in6_addr *a)
+{
+    return !IN6_IS_ADDR_UNSPECIFIED(a) && !IN6_IS_ADDR_LOOPBACK(a) &&
+           !IN6_IS_ADDR_LINKLOCAL(a) && !IN6_IS_ADDR_MULTICAST(a);
+}
+
+err_t
+value_check_machine_ip(const char *s, size_t len, struct buf *out, struct error *e)
+{
+    char text[INET6_ADDRSTRLEN];
+    struct in6_addr v6;
+    struct in_addr v4;
+
+    if (len == 0) {
+        return ERR_OK;
+    }
+    if (value_check_ip(s, len, out, e) != ERR_OK) {
+        return ERR_INVALID;
+    }
+    memcpy(text, s, len);
+    text[len] = '\0';
+    if (inet_pton(AF_INET, text, &v4) == 1
+            ? is_machines_v4(v4)
+            : inet_pton(AF_INET6, text, &v6) == 1 && is_machines_v6(&v6)) {
+        return ERR_OK;
+    }
+    return error_set(e, ERR_INVALID, "other machines cannot reach this one at that address");
+}
+
 /* ---- DNS names ---- */
 
 /* Reason why these bytes cannot be a label, or NULL. */

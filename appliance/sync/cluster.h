@@ -58,6 +58,18 @@ MUST_USE err_t cluster_leave(struct cluster *c, const char *who, struct error *e
 MUST_USE err_t
 cluster_forget(struct cluster *c, const char *spec, const char *who, struct error *e);
 
+/* An administrator of this node becomes one of another. */
+struct cluster_admin {
+    const char *node, *admin, *who; /* node: id or name */
+    bool overwrite;                 /* also where there is one of that name */
+};
+
+/* {"node", "admin", "state": "created" | "replaced" | "same"}. ERR_NOT_FOUND: no such node, or
+ * administrator; ERR_CONFLICT: there is one of that name, or that node's release cannot do
+ * this; ERR_UNAVAILABLE. Both nodes write it into their audit. */
+MUST_USE err_t cluster_copy_admin(
+    struct cluster *c, const struct cluster_admin *q, json_t **ret, struct error *e);
+
 /* ---- handing a revision on ---- */
 
 /* To every node that is behind, one after another, the one named first (may be NULL) before
@@ -100,11 +112,10 @@ cluster_health(struct cluster *c, const struct hash *head, json_t **ret, struct 
 /* A node asked and said its head: when that is news, the next round begins at once. */
 void cluster_notice(struct cluster *c, const char *id, const struct hash *head);
 /* [{record, "key"}], tombstones too. */
-json_t *cluster_members_json(struct engine *en);
-/* Takes such a list. from (may be NULL): id of whoever hands it over; joining: see members.h.
- */
+json_t *cluster_members_json(const struct member_list *list);
+/* Takes such a list. from (may be NULL): id of whoever hands it over. */
 MUST_USE err_t cluster_members_take(
-    struct engine *en, const json_t *list, const char *from, bool joining, bool *ret_changed,
-    struct error *e);
+    struct engine *en, const json_t *list, const char *from, enum members_how how,
+    bool *ret_changed, struct error *e);
 
 #endif

@@ -29,31 +29,32 @@ note_keys(struct cluster *c, const struct member_list *list)
 static err_t
 exchange(struct cluster *c, const struct member *m, struct error *e)
 {
+    /* All of one moment: who has left since tells nobody that it is there. */
+    CLEANUP(member_list_free) struct member_list list = members_get(c->en);
     CLEANUP(buf_wipe_fini) struct buf body;
-    struct member self;
     struct call call;
-    json_t *own = json_pack("{s:o}", "members", cluster_members_json(c->en));
+    json_t *own = json_pack("{s:o}", "members", cluster_members_json(&list));
     json_t *j = NULL;
     bool changed = false;
-    err_t code;
+    err_t code = ERR_OK;
 
-    members_self(c->en, &self);
     buf_init(&body, MEMBERS_BYTES);
     json_canonical(own, &body);
     json_decref(own);
-    call = cluster_call_of(c, m, &self);
+    call = cluster_call_of(c, m, &list.items[list.self]);
     call.method = "POST";
     call.path = "/peer/v1/members";
     call.body = buf_str(&body);
     call.body_len = body.len;
     call.answer_max = MEMBERS_BYTES;
-    code = cluster_ask(c, &call, &j, NULL, e);
-    if (code == ERR_OK) {
+    if (member_list_has(&list, m->id)) {
+        code = cluster_ask(c, &call, &j, NULL, e);
+    }
+    if (j != NULL && code == ERR_OK) {
         code = cluster_members_take(
-            c->en, json_object_get(j, "members"), m->id, false, &changed, e);
+            c->en, json_object_get(j, "members"), m->id, MEMBERS_ASKED, &changed, e);
     }
     json_decref(j);
-    crypt_wipe(&self, sizeof self);
     return code;
 }
 
@@ -61,8 +62,7 @@ void
 cluster_exchange(struct cluster *c, const struct member_list *list)
 {
     note_keys(c, list);
-    /* None are left when the first says that the others have forgotten this node. */
-    for (size_t i = 0; i < list->count && members_peers(c->en) > 0; i++) {
+    for (size_t i = 0; i < list->count; i++) {
         struct hash own = members_digest(c->en);
         const struct peer *p;
         struct error error;

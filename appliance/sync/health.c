@@ -53,13 +53,12 @@ cluster_health(struct cluster *c, const struct hash *head, json_t **ret, struct 
 }
 
 json_t *
-cluster_members_json(struct engine *en)
+cluster_members_json(const struct member_list *list)
 {
-    CLEANUP(member_list_free) struct member_list list = members_get(en);
     json_t *j = json_array();
 
-    for (size_t i = 0; i < list.count; i++) {
-        const struct member *m = &list.items[i];
+    for (size_t i = 0; i < list->count; i++) {
+        const struct member *m = &list->items[i];
         json_t *record = member_to_json(m);
 
         if (m->key[0] != '\0') {
@@ -90,8 +89,8 @@ read_member(const json_t *j, struct member *ret, struct error *e)
 
 err_t
 cluster_members_take(
-    struct engine *en, const json_t *list, const char *from, bool joining, bool *ret_changed,
-    struct error *e)
+    struct engine *en, const json_t *list, const char *from, enum members_how how,
+    bool *ret_changed, struct error *e)
 {
     size_t count = json_array_size(list);
     struct member *offered;
@@ -108,8 +107,7 @@ cluster_members_take(
     if (code == ERR_OK) {
         code = members_merge(
             en,
-            &(struct members_offer){
-                .items = offered, .count = count, .from = from, .joining = joining},
+            &(struct members_offer){.items = offered, .count = count, .from = from, .how = how},
             ret_changed, e);
     }
     crypt_wipe(offered, (count + 1) * sizeof *offered);

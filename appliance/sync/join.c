@@ -158,7 +158,8 @@ static err_t
 introduce(struct joining *g, const struct member *m, struct error *e)
 {
     CLEANUP(buf_wipe_fini) struct buf body;
-    json_t *own = json_pack("{s:o}", "members", cluster_members_json(g->c->en));
+    CLEANUP(member_list_free) struct member_list list = members_get(g->c->en);
+    json_t *own = json_pack("{s:o}", "members", cluster_members_json(&list));
     struct call call = call_of(g, m, "POST", "/peer/v1/members");
     json_t *answer = NULL;
     bool changed;
@@ -172,7 +173,7 @@ introduce(struct joining *g, const struct member *m, struct error *e)
     code = cluster_ask(g->c, &call, &answer, NULL, e);
     if (code == ERR_OK) {
         code = cluster_members_take(
-            g->c->en, json_object_get(answer, "members"), m->id, true, &changed, e);
+            g->c->en, json_object_get(answer, "members"), m->id, MEMBERS_JOINING, &changed, e);
     }
     json_decref(answer);
     return code;

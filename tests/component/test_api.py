@@ -389,13 +389,18 @@ class Walk(Case):
                     dict(document, objects=[["pool", "x", {}]])):
             self.assertIn(peer.call("PUT", "/peer/v1/config", bad).status, (400, 422), bad.keys())
         self.assertEqual(peer.get("/peer/v1/health")["head"], health["head"])
+        login = {"name": "handed", "note": "", "password": "scrypt$15$8$1$%s$%s" % ("A" * 22, "A" * 43)}
+        handed = {"admin": login, "overwrite": False, "who": "admin maria"}
+        self.assertEqual(peer.expect(200, "POST", "/peer/v1/account", handed), {"state": "created"})
+        self.node.session().delete("/api/v1/admins/handed")
 
     def test_z_no_operation_was_left_out(self):
         # These succeed with other nodes only.
-        elsewhere = {"cluster_forget", "cluster_overwrite", "cluster_compare"}
+        elsewhere = {"cluster_admin", "cluster_forget", "cluster_overwrite", "cluster_compare"}
         for name in elsewhere:
             path = "cluster/" + name.rpartition("_")[2]
-            self.assertTrue(any(path in read_text(f) for f in ("test_sync.py", "test_conditions.py")))
+            self.assertTrue(any(path in read_text(f) for f in
+                                ("test_sync.py", "test_conditions.py", "test_copy_admin.py")))
         self.assertEqual(sorted(api_module.ALL - api_module.HITS - elsewhere), [])
 
 

@@ -29,9 +29,10 @@ DECIDED = {
             " singleton_merge draft_discard_all draft_discard config_apply config_confirm"
             " changes_create publish_create publish_delete import_create commit_restore"
             " cluster_overwrite cluster_draft_take",
-    "manage": "cluster_key_get cluster_key_create cluster_join cluster_leave cluster_forget",
+    "manage": "cluster_key_get cluster_key_create cluster_join cluster_leave cluster_forget"
+               " cluster_admin",
     "peer": "peer_health peer_members_get peer_members_create peer_config_read"
-            " peer_config_replace peer_draft_get peer_draft_taken",
+            " peer_config_replace peer_draft_get peer_draft_taken peer_account_create",
 }
 OUTSIDE = "192.0.2.50"  # an address of the test that is not of the loopback range
 MANAGED = ("admins", "automation_keys")  # of these, edit means manage

@@ -68,8 +68,17 @@ static bool
 render(const struct snapshot *shared, const struct snapshot *local, struct rendered *r)
 {
     struct arena CLEANUP(arena_cleanup) *arena = arena_new(TEXTS_MAX_BYTES);
+    static const struct render_peer peers[] = {
+        {"p1", "10.9.0.1", 8444}, {"p2", "2001:db8::2", 8445}};
     struct render_input in = {
-        {shared, local}, "/run/lockstep", OBJECTS_FILE_GROUP, buf_str(&placeholder)};
+        .objects = {shared, local},
+        .run_dir = "/run/lockstep",
+        .socket_group = OBJECTS_FILE_GROUP,
+        .placeholder_pem = buf_str(&placeholder),
+        .url = "https://10.9.0.3:8443",
+        .peers = peers,
+        .peer_count = ARRAY_LEN(peers),
+    };
     struct problems p;
     struct error e = {0};
     bool ok;

@@ -75,15 +75,17 @@ static struct reply
 answer_members(const struct request *q)
 {
     struct engine *en = sim.nodes[q->to].lab->en;
+    CLEANUP(member_list_free) struct member_list list = {.items = NULL};
     struct error e;
     bool changed;
 
     if (q->body != NULL && cluster_members_take(
-                               en, json_object_get(q->body, "members"), q->call->node, false,
-                               &changed, &e) != ERR_OK) {
+                               en, json_object_get(q->body, "members"), q->call->node,
+                               MEMBERS_TOLD, &changed, &e) != ERR_OK) {
         return error_reply(&e);
     }
-    return (struct reply){200, json_pack("{s:o}", "members", cluster_members_json(en))};
+    list = members_get(en);
+    return (struct reply){200, json_pack("{s:o}", "members", cluster_members_json(&list))};
 }
 
 static struct reply

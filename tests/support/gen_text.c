@@ -363,6 +363,11 @@ put_text(struct gen *g, const struct schema_field *f, struct buf *b)
     case TT_NAME: put_name(g, b); return;
     case TT_HOST: put_host(g, b); return;
     case TT_IP: put_ip(g, b); return;
+    case TT_MACHINE_IP:
+        if (gen_chance(g, 80)) {
+            buf_printf(b, "10.%zu.%zu.1", gen_below(g, 256), gen_below(g, 256));
+        }
+        return;
     case TT_HOST_PATTERN:
         buf_puts(b, gen_chance(g, 30) ? "*." : "");
         put_dns(g, b);

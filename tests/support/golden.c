@@ -6,10 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
+#include "base/json.h"
 
 #define TEXTS_MAX_BYTES ((size_t)1 << 20)
+#define PEERS_MAX       8
 
 static NORETURN void
 give_up(const char *what, const char *why)
@@ -96,15 +99,56 @@ golden_is_folder(const char *folder, const char *name)
     return is;
 }
 
+static void
+read_peers(struct golden *g)
+{
+    char *path = golden_path(g->folder, "peers.json");
+
+    if (access(path, F_OK) == 0) {
+        struct buf CLEANUP(buf_fini) text;
+        struct error e = {0};
+
+        buf_init(&text, GOLDEN_FILE_MAX_BYTES);
+        golden_read(g->folder, "peers.json", &text);
+        if (json_parse(buf_str(&text), text.len, &g->peers, &e) != ERR_OK) {
+            give_up(path, e.msg);
+        }
+    }
+    free(path);
+}
+
+static size_t
+take_peers(const struct golden *g, struct render_peer ret[PEERS_MAX])
+{
+    const json_t *list = json_object_get(g->peers, "peers");
+    size_t count = json_array_size(list);
+
+    ASSERT(count <= PEERS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *one = json_array_get(list, i);
+
+        ret[i] = (struct render_peer){
+            json_string_value(json_object_get(one, "name")),
+            json_string_value(json_object_get(one, "address")),
+            (int)json_integer_value(json_object_get(one, "port")),
+        };
+    }
+    return count;
+}
+
 void
 golden_again(struct golden *g)
 {
     struct arena CLEANUP(arena_cleanup) *arena = arena_new(TEXTS_MAX_BYTES);
+    struct render_peer peers[PEERS_MAX];
     struct render_input in = {
         .objects = {g->shared, g->local},
         .run_dir = "/run/lockstep",
         .socket_group = OBJECTS_FILE_GROUP,
         .placeholder_pem = buf_str(&g->placeholder),
+        .url = json_string_value(json_object_get(g->peers, "url")),
+        .peers = peers,
+        .peer_count = take_peers(g, peers),
     };
     struct problems p;
     struct error e = {0};
@@ -133,6 +177,7 @@ golden_open(struct golden *g, const char *name)
     }
     free(objects);
     free(all);
+    read_peers(g);
     golden_again(g);
 }
 
@@ -143,5 +188,6 @@ golden_close(struct golden *g)
     snapshot_unref(g->shared);
     snapshot_unref(g->local);
     buf_fini(&g->placeholder);
+    json_decref(g->peers);
     free(g->folder);
 }

@@ -12,6 +12,7 @@ struct golden {
     char *folder; /* of the case */
     struct snapshot *shared, *local;
     struct buf placeholder;
+    json_t *peers; /* of peers.json, where there is one: {"url", "peers": [{name, ...}]} */
     struct rendered rendered;
 };
 

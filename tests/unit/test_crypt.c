@@ -291,6 +291,13 @@ hashed_password_is_recognised(void **state)
     assert_true(crypt_password_check("pass \xc3\xa9", buf_str(&a)));
     assert_false(crypt_password_check("pass e", buf_str(&a)));
     assert_false(crypt_password_check("", buf_str(&a)));
+    assert_true(crypt_password_is_hash(buf_str(&a)));
+    /* One that costs less to guess is none that was made here. */
+    assert_false(crypt_password_is_hash("scrypt$14$8$1$" RFC_SALT "$" RFC_HASH));
+    assert_true(crypt_password_is_hash("scrypt$15$8$1$" RFC_SALT "$" RFC_HASH));
+    assert_false(crypt_password_is_hash("scrypt$15$8$1$" RFC_SALT "$" RFC_HASH "A"));
+    assert_false(crypt_password_is_hash("pass"));
+    assert_false(crypt_password_is_hash(""));
 }
 
 static void
@@ -341,6 +348,7 @@ refuses_malformed_and_expensive_hashes(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         assert_false(crypt_password_check("pleaseletmein", bad[i]));
+        assert_false(crypt_password_is_hash(bad[i]));
     }
 }
 

@@ -48,6 +48,8 @@ assert_leads_back(const struct member *m)
     assert_string_equal(back.pin, wanted.pin);
     assert_string_equal(back.release, wanted.release);
     assert_int_equal(back.schema_version, wanted.schema_version);
+    assert_string_equal(back.tables_address, wanted.tables_address);
+    assert_int_equal(back.tables_port, wanted.tables_port);
     assert_string_equal(back.key, "");
 }
 
@@ -76,6 +78,50 @@ record_leads_back_without_its_key(void **state)
     assert_leads_back(&m);
     m.pin[0] = '\0';
     assert_leads_back(&m);
+}
+
+static void
+record_says_where_stick_tables_are_taken(void **state)
+{
+    struct member m = sample();
+
+    (void)state;
+    m.tables_port = 65535;
+    memcpy(m.tables_address, "192.0.2.1", sizeof "192.0.2.1");
+    assert_leads_back(&m);
+    memcpy(m.tables_address, "2001:db8::1", sizeof "2001:db8::1");
+    m.tables_port = 1;
+    assert_leads_back(&m);
+}
+
+static void
+tables_are_taken_at_the_own_address_else_at_that_of_the_url(void **state)
+{
+    static const struct {
+        const char *own, *url, *wanted;
+    } cases[] = {
+        {"", "https://192.0.2.1:8443", "192.0.2.1"},
+        {"", "http://192.0.2.1", "192.0.2.1"},
+        {"", "https://[2001:DB8::1]:8443", "2001:db8::1"},
+        {"192.0.2.2", "https://192.0.2.1:8443", "192.0.2.2"},
+        {"2001:db8::2", "https://proxy1.example.test", "2001:db8::2"},
+        {"", "https://proxy1.example.test:8443", ""},
+        {"", "https://127.0.0.1:8443", ""},
+        {"", "https://[::1]:8443", ""},
+        {"", "https://[fe80::1]:8443", ""},
+        {"", "https://[2001:db8::1", "2001:db8::1"},
+        {"", "https://a234567890123456789012345678901234567890123456789.test", ""},
+        {"", "192.0.2.1", ""},
+        {"", "", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char address[MEMBER_IP_BYTES] = "x";
+
+        member_tables_address(cases[i].own, cases[i].url, address);
+        assert_string_equal(address, cases[i].wanted);
+    }
 }
 
 static void
@@ -155,6 +201,16 @@ static const struct bad bad[] = {
     {"schema_version", "0"},
     {"schema_version", "2147483648"},
     {"schema_version", "\"2\""},
+    {"tables_address", "\"\""},
+    {"tables_address", "\"127.0.0.1\""},
+    {"tables_address", "\"2001:DB8::1\""},
+    {"tables_address", "\"192.0.2.1 unless\""},
+    {"tables_address", "\"proxy1\""},
+    {"tables_address", "1"},
+    {"tables_port", "0"},
+    {"tables_port", "65536"},
+    {"tables_port", "\"8444\""},
+    {"tables_port", NULL},
     {"id", NULL},
     {"seq", NULL},
     {"gone", NULL},
@@ -176,6 +232,8 @@ whatever_is_wrong_is_refused_by_its_name(void **state)
         json_t *value = NULL;
         struct error e = {0};
 
+        json_object_set_new(j, "tables_address", json_string("192.0.2.1"));
+        json_object_set_new(j, "tables_port", json_integer(8444));
         if (bad[i].value == NULL) {
             assert_int_equal(json_object_del(j, bad[i].field), 0);
         } else {
@@ -236,6 +294,8 @@ main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(record_leads_back_without_its_key),
+        cmocka_unit_test(record_says_where_stick_tables_are_taken),
+        cmocka_unit_test(tables_are_taken_at_the_own_address_else_at_that_of_the_url),
         cmocka_unit_test(url_has_an_address_and_a_port_only),
         cmocka_unit_test(newer_fields_are_passed_over),
         cmocka_unit_test(whatever_is_wrong_is_refused_by_its_name),

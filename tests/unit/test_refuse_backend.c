@@ -76,8 +76,9 @@ what_backends_need_is_allowed(void **state)
         {"backend b", "stick-table type ipv6 size 100 expire 30m peers lockstep.tables"},
         {"backend b", "compression type text/html"},
         {"frontend f", "disabled"},
-        {"peers p", "peer lockstep.self 127.0.0.1:8444"},
-        {"global", "localpeer lockstep.self"},
+        {"peers p", "peer n:1 127.0.0.1:8444"},
+        {"frontend f", "bind 10.0.0.1:8444 transparent"},
+        {"global", "localpeer n:1"},
     };
     struct error e = {.code = ERR_OK};
 

@@ -238,7 +238,12 @@ static void
 the_folder_of_the_sockets_is_one_word_whatever_it_is_called(void **state)
 {
     struct lab *l = *state;
-    struct render_input in = {l->pair.objects, "/a b\"$X", "my group", ""};
+    struct render_input in = {
+        .objects = l->pair.objects,
+        .run_dir = "/a b\"$X",
+        .socket_group = "my group",
+        .placeholder_pem = "",
+    };
 
     assert_int_equal(
         render_haproxy(&in, &l->rendered, pair_clear(&l->pair), &l->error), ERR_OK);
@@ -248,6 +253,103 @@ the_folder_of_the_sockets_is_one_word_whatever_it_is_called(void **state)
     assert_non_null(strstr(
         buf_str(&rendered_find(&l->rendered, "haproxy.cfg")->bytes),
         "\n    bind unix@\"/a b\\\"\\$X/probe.sock\" mode 660 group \"my group\"\n"));
+}
+
+/* ---- other nodes ---- */
+
+static const char sticky[] =
+    "[{'kind': 'node', 'name': 'n1'}, {'kind': 'pool', 'name': 'p', 'stick': 'source'}]";
+
+/* The end of haproxy.cfg of these objects and peers, from the backend of the pool on. */
+static void
+renders_as(const char *text, const struct render_input *with, const char *wanted)
+{
+    struct render_input in = *with;
+    struct rendered r;
+    struct error e;
+    struct pair x;
+    const char *end;
+
+    pair_init(&x, text);
+    rendered_init(&r);
+    in.objects = x.objects;
+    in.run_dir = "/run/lockstep";
+    in.socket_group = "haproxy";
+    in.placeholder_pem = "";
+    assert_int_equal(render_haproxy(&in, &r, pair_clear(&x), &e), ERR_OK);
+    end = strstr(buf_str(&rendered_find(&r, "haproxy.cfg")->bytes), "\nbackend p\n");
+    assert_non_null(end);
+    assert_string_equal(strchr(strstr(end, "stick on src"), '\n'), wanted);
+    rendered_fini(&r);
+    pair_fini(&x);
+}
+
+#define ALONE "\n\npeers lockstep.tables\n    peer n1 127.0.0.1:8444\n"
+
+static void
+without_others_or_without_an_address_for_them_tables_stay_here(void **state)
+{
+    static const struct render_peer peer = {"n2", "10.0.0.2", 8444};
+    static const char *const urls[] = {
+        NULL, "", "https://n1.example.test", "https://127.0.0.1"};
+
+    (void)state;
+    renders_as(sticky, &(struct render_input){.url = "https://10.0.0.1"}, ALONE);
+    for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
+        renders_as(
+            sticky, &(struct render_input){.url = urls[i], .peers = &peer, .peer_count = 1},
+            ALONE);
+    }
+}
+
+static void
+of_nodes_with_one_name_the_first_is_a_peer_and_all_are_let_in(void **state)
+{
+    static const struct render_peer peers[] = {
+        {"n2", "10.0.0.2", 8444}, {"n1", "10.0.0.3", 8444}, {"n2", "10.0.0.4", 8444}};
+    static const char wanted[] =
+        "\n\n# Stick tables of the other nodes; nobody else is let in.\n"
+        "frontend lockstep.tables.in\n"
+        "    mode tcp\n"
+        "    bind 10.0.0.1:8444 transparent\n"
+        "    acl lockstep.peer src 10.0.0.2\n"
+        "    acl lockstep.peer src 10.0.0.3\n"
+        "    acl lockstep.peer src 10.0.0.4\n"
+        "    tcp-request connection reject unless lockstep.peer\n"
+        "    timeout client 10s\n"
+        "    default_backend lockstep.tables.in\n"
+        "\n"
+        "backend lockstep.tables.in\n"
+        "    mode tcp\n"
+        "    timeout server 10s\n"
+        "    timeout tunnel 10s\n"
+        "    server peers 127.0.0.1:8444\n"
+        "\n"
+        "peers lockstep.tables\n"
+        "    peer n1 127.0.0.1:8444\n"
+        "    peer n2 10.0.0.2:8444\n";
+
+    (void)state;
+    renders_as(
+        sticky,
+        &(struct render_input){
+            .url = "https://10.0.0.1:8443", .peers = peers, .peer_count = ARRAY_LEN(peers)},
+        wanted);
+}
+
+static void
+what_the_node_itself_says_of_its_address_counts(void **state)
+{
+    static const struct render_peer peer = {"n2", "10.0.0.2", 8444};
+    static const char named[] =
+        "[{'kind': 'node', 'name': 'n1', 'url': 'https://n1.example.test'},"
+        " {'kind': 'pool', 'name': 'p', 'stick': 'source'}]";
+
+    (void)state;
+    renders_as(
+        named,
+        &(struct render_input){.url = "https://10.0.0.1:8443", .peers = &peer, .peer_count = 1},
+        ALONE);
 }
 
 /* ---- the page of errors ---- */
@@ -281,6 +383,9 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_reference_that_leads_nowhere_is_refused),
+        cmocka_unit_test(without_others_or_without_an_address_for_them_tables_stay_here),
+        cmocka_unit_test(of_nodes_with_one_name_the_first_is_a_peer_and_all_are_let_in),
+        cmocka_unit_test(what_the_node_itself_says_of_its_address_counts),
         WITH_LAB(a_certificate_that_is_gone_is_refused),
         WITH_LAB(modes_of_pool_and_listener_must_agree),
         WITH_LAB(a_tcp_listener_takes_one_service_that_is_on),

@@ -412,7 +412,7 @@ the_port_of_the_tables_is_reserved_and_bound_where_there_is_one(void **state)
     validate_all(&x.objects, NOW_S, &x.problems);
     assert_string_equal(pair_codes(&x), "reserved_port");
     assert_string_equal(x.problems.items[0].name, "a");
-    assert_int_equal(validate_binds(&x.objects, &binds), 4);
+    assert_int_equal(validate_binds(&x.objects, NULL, &binds), 4);
     free(binds);
     pair_fini(&x);
     pair_init(
@@ -421,16 +421,22 @@ the_port_of_the_tables_is_reserved_and_bound_where_there_is_one(void **state)
     validate_all(&x.objects, NOW_S, &x.problems);
     assert_string_equal(pair_codes(&x), "reserved_port");
     assert_string_equal(x.problems.items[0].pointer, "/peers_port");
-    assert_int_equal(validate_binds(&x.objects, &binds), 0);
+    assert_int_equal(validate_binds(&x.objects, NULL, &binds), 0);
     free(binds);
     pair_fini(&x);
     pair_init(
         &x, "[{'kind': 'node', 'peers_port': 9000}, {'kind': 'pool', 'name': 'p',"
             " 'stick': 'source'}]");
-    assert_int_equal(validate_binds(&x.objects, &binds), 1);
+    assert_int_equal(validate_binds(&x.objects, NULL, &binds), 1);
     assert_string_equal(binds[0].address, "127.0.0.1");
     assert_int_equal(binds[0].port, 9000);
     assert_int_equal(binds[0].object->kind, K_NODE);
+    free(binds);
+    assert_int_equal(validate_binds(&x.objects, "2001:db8::1", &binds), 2);
+    assert_string_equal(binds[0].address, "127.0.0.1");
+    assert_false(binds[0].vip);
+    assert_string_equal(binds[1].address, "2001:db8::1");
+    assert_true(binds[1].vip);
     free(binds);
     pair_fini(&x);
 }
@@ -446,7 +452,7 @@ binds_are_those_of_enabled_listeners_in_order(void **state)
         "[{'kind': 'listener', 'name': 'a', 'port': 443, 'addresses': ['::', '0.0.0.0']},"
         "{'kind': 'listener', 'name': 'b', 'port': 80, 'addresses': ['10.0.0.2', '10.0.0.1']},"
         "{'kind': 'listener', 'name': 'c', 'port': 81, 'enabled': false}]");
-    assert_int_equal(validate_binds(&(struct snapshot_pair){x.shared, NULL}, &binds), 4);
+    assert_int_equal(validate_binds(&(struct snapshot_pair){x.shared, NULL}, NULL, &binds), 4);
     assert_string_equal(binds[0].address, "10.0.0.1");
     assert_int_equal(binds[0].port, 80);
     assert_string_equal(binds[1].address, "10.0.0.2");

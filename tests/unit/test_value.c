@@ -73,6 +73,22 @@ ip_is_written_in_its_one_form(void **state)
 }
 
 static void
+machine_ip_is_one_at_which_others_reach_this_machine(void **state)
+{
+    (void)state;
+    CHECK(
+        TT_MACHINE_IP, SAME(""), SAME("192.0.2.11"), SAME("10.0.0.1"), SAME("223.255.255.255"),
+        BECOMES("2001:DB8:0::11", "2001:db8::11"), SAME("fd00::1"), SAME("128.0.0.1"),
+        REFUSED("127.0.0.1", "cannot reach"), REFUSED("127.9.9.9", "cannot reach"),
+        REFUSED("0.0.0.0", "cannot reach"), REFUSED("0.1.2.3", "cannot reach"),
+        REFUSED("169.254.1.1", "cannot reach"), REFUSED("224.0.0.18", "cannot reach"),
+        REFUSED("255.255.255.255", "cannot reach"), REFUSED("::", "cannot reach"),
+        REFUSED("::1", "cannot reach"), REFUSED("fe80::1", "cannot reach"),
+        REFUSED("ff02::12", "cannot reach"), REFUSED("::ffff:10.0.0.1", "IPv4 address without"),
+        REFUSED("web1", "not an IP"), REFUSED("[2001:db8::1]", "without brackets"));
+}
+
+static void
 tells_literal_addresses(void **state)
 {
     (void)state;
@@ -512,6 +528,7 @@ main(void)
         cmocka_unit_test(name_has_few_characters_and_no_reserved_start),
         cmocka_unit_test(host_is_an_address_or_a_dns_name),
         cmocka_unit_test(ip_is_written_in_its_one_form),
+        cmocka_unit_test(machine_ip_is_one_at_which_others_reach_this_machine),
         cmocka_unit_test(tells_literal_addresses),
         cmocka_unit_test(host_pattern_has_a_wildcard_only_in_front),
         cmocka_unit_test(path_is_that_of_a_url),
