@@ -42,6 +42,7 @@ class Schedule:
         """published: the revision since which there is something to visit."""
         self.seed, self.lab, self.published, self.acked = seed, lab, published, []
         self.random = random.Random(seed)
+        self.split = False
         self.down = set()
         self.cuts = set()
         self.told = []
@@ -219,6 +220,7 @@ class Schedule:
         self.check()
 
     def end_split(self, heads):
+        self.split = True
         named = [[c for c in one.api.get("/api/v1/cluster")["conditions"]
                   if c["name"] == "diverged"] for one in self.lab.nodes]
         assert all(named), "who is diverged is not told"
@@ -289,6 +291,8 @@ class Schedules(unittest.TestCase):
                     "seed %d: %s\n%s\n%s\nagain: test_schedules.py --first %d --count 1" % (
                         seed, error, "\n".join(schedule.told), "\n".join(logs), seed)) from error
             acked += schedule.acked
+            print("seed %d: %d applied, %s" % (
+                seed, len(schedule.acked), "split" if schedule.split else "no split"), flush=True)
         self.assertGreater(len(acked), self.count)
         schedule.check_kept(acked)
         for one in self.lab.nodes:

@@ -421,6 +421,8 @@ deliver(const struct calls *all, const struct call *c, struct call_answer *a)
     if (strcmp(c->path, PATH_READ) == 0) {
         trace_read(q.from);
     }
+    /* Each move by itself: two in a row need not follow as one. */
+    sim_watch();
     sim_hook();
     if (all->stopped || !passes(q.from, q.to)) {
         (void)error_set(&a->error, ERR_UNAVAILABLE, "no connection");

@@ -44,8 +44,10 @@ note_commit(size_t i, const char *hex)
     if (hex != NULL && !sim.nodes[i].dead && hash_from_hex(hex, &id) &&
         sim.acked_count < SIM_ACKED) {
         sim.acked[sim.acked_count++] = id;
-        sim.nodes[i].head = id;
-        trace_head(i);
+        if (!sim_leads(i, &id, &sim.nodes[i].head)) {
+            sim.nodes[i].head = id;
+            trace_head(i);
+        }
     }
 }
 
