@@ -299,7 +299,7 @@ check_draft(
     if (code == ERR_OK && q->confirm_s > 0) {
         code = apply_check_confirm(&v->now, &after, p, e);
     }
-    return code == ERR_OK ? actor_may(q->who, v->now.shared, after.shared, e) : code;
+    return code == ERR_OK ? actor_may(en, q->who, v->now.shared, after.shared, p, e) : code;
 }
 
 /* What can be seen now, so that the caller gets it as an answer and not by the task. *ret_only:
@@ -340,7 +340,7 @@ check_request(
     if (code == ERR_OK && q->confirm_s > 0) {
         code = apply_check_confirm(&v->now, &after, p, e);
     }
-    return code == ERR_OK ? actor_may(q->who, v->now.shared, after.shared, e) : code;
+    return code == ERR_OK ? actor_may(en, q->who, v->now.shared, after.shared, p, e) : code;
 }
 
 err_t

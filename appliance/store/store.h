@@ -67,6 +67,7 @@ struct commit_request {
     size_t more_parent_count;
     const char *node, *author, *summary;
     int64_t at_ms, confirm_until_ms;
+    int schema_version; /* of the commit; 0: SCHEMA_VERSION */
     bool ends_wait;
     const struct draft_row *drop_draft;
     size_t drop_draft_count;
@@ -77,8 +78,7 @@ MUST_USE err_t store_commit(
     struct error *e);
 MUST_USE err_t store_wait_end(struct store *s, struct error *e);
 
-/* One transaction: rows of drop leave (nothing happens where there is none), rows of put
- * replace theirs, with their base. */
+/* One transaction: rows of drop leave, if any; rows of put replace theirs, with their base. */
 MUST_USE err_t store_draft_write(
     struct store *s, const struct draft_list *put, const struct draft_list *drop,
     struct error *e);

@@ -77,6 +77,7 @@ class Node:
         first lockstepd dies, with crash_file and data. ns: where it runs. address: of its
         API."""
         self.name = name
+        self.build = BUILD  # whose programs the next start() takes
         self.ns = ns
         self.root = tempfile.mkdtemp(prefix="lockstep-test-%d-" % os.getpid())
         os.chmod(self.root, 0o755)
@@ -110,8 +111,8 @@ class Node:
         os.chown(self.crash_path, UID, UID)
 
     def command(self):
-        command = [os.path.join(BUILD, "lockstep-run"), "--state-dir", self.state,
-                   "--run-dir", self.run_dir, "--user", str(UID), "--libexec", BUILD,
+        command = [os.path.join(self.build, "lockstep-run"), "--state-dir", self.state,
+                   "--run-dir", self.run_dir, "--user", str(UID), "--libexec", self.build,
                    "--haproxy", HAPROXY,
                    "--node-name", self.name,
                    "--listen", joined(self.api.address, self.api.port),
