@@ -175,6 +175,9 @@ commit_adopt(
     struct commit head;
     err_t code;
 
+    if (shared == NULL && hash_equal(&d->head, &live->head.id)) {
+        return ERR_OK; /* it came on another way meanwhile */
+    }
     if (shared == NULL) {
         return error_set(e, ERR_CONFLICT, "the head moved during the apply");
     }
