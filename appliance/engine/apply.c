@@ -319,7 +319,7 @@ check_draft(
     if (code == ERR_OK && q->confirm_s > 0) {
         code = apply_check_confirm(&v->now, &after, p, e);
     }
-    return code == ERR_OK ? actor_may(q->who, v->now.shared, after.shared, e) : code;
+    return code == ERR_OK ? actor_may(en, q->who, v->now.shared, after.shared, p, e) : code;
 }
 
 /* Each has to be another node. */
@@ -403,7 +403,7 @@ check_request(
     if (code == ERR_OK && q->confirm_s > 0) {
         code = apply_check_confirm(&v->now, &after, p, e);
     }
-    return code == ERR_OK ? actor_may(q->who, v->now.shared, after.shared, e) : code;
+    return code == ERR_OK ? actor_may(en, q->who, v->now.shared, after.shared, p, e) : code;
 }
 
 err_t

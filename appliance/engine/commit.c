@@ -110,10 +110,12 @@ commit_write(struct engine *en, const struct commit_plan *plan, struct error *e)
         .drop_draft_count = plan->drop_count,
     };
     int64_t former_rev = live->head.rev;
+    struct member unused;
     struct commit head;
     int64_t local_rev = 0;
     err_t code;
 
+    q.schema_version = members_level(en, &unused);
     q.confirm_until_ms = plan->confirm_s > 0 ? q.at_ms + plan->confirm_s * 1000 : 0;
     code = store_commit(en->store, &q, &head, &local_rev, e);
     if (code != ERR_OK) {
@@ -173,6 +175,9 @@ commit_adopt(
     struct commit head;
     err_t code;
 
+    if (shared == NULL && hash_equal(&d->head, &live->head.id)) {
+        return ERR_OK; /* it came on another way meanwhile */
+    }
     if (shared == NULL) {
         return error_set(e, ERR_CONFLICT, "the head moved during the apply");
     }
@@ -330,7 +335,7 @@ commit_direct(
     if (admin_count(now.local) > 0 && admin_count(to.local) == 0) {
         return error_set(e, ERR_CONFLICT, "the last administrator cannot be deleted");
     }
-    code = actor_may(who, now.shared, to.shared, e);
+    code = actor_may(en, who, now.shared, to.shared, p, e);
     if (code != ERR_OK) {
         return code;
     }

@@ -17,7 +17,8 @@ struct commit_plan {
 
 /* store_commit, then en->live. Publishes the view. */
 MUST_USE err_t commit_write(struct engine *en, const struct commit_plan *plan, struct error *e);
-/* store_adopt, then en->live. Publishes the view. shared NULL: the head moved meanwhile. */
+/* store_adopt, then en->live. Publishes the view. shared NULL: the head moved meanwhile,
+ * which is fine when it is that of d by now. */
 MUST_USE err_t commit_adopt(
     struct engine *en, const struct sync_doc *d, const struct snapshot *shared,
     const char *author, struct error *e);

@@ -29,12 +29,13 @@ now_s(const struct engine *en)
 static err_t
 write_draft(
     struct engine *en, const struct view *v, const struct snapshot_pair *after,
-    const struct actor *who, struct error *e)
+    const struct actor *who, struct problems *p, struct error *e)
 {
     CLEANUP(draft_plan_fini) struct draft_plan plan = {.put_cap = 0};
+    err_t code = actor_may(en, who, v->draft.shared, after->shared, p, e);
 
-    if (actor_may(who, v->draft.shared, after->shared, e) != ERR_OK) {
-        return ERR_LOCKED;
+    if (code != ERR_OK) {
+        return code;
     }
     draft_plan_make(en, &v->draft, after, who, &plan);
     plan.shows = v->whole_draft ? after : NULL;
@@ -83,7 +84,7 @@ edit_on_engine(struct engine *en, void *ctx, struct error *e)
         return code;
     }
     code = edit_check(call->set, &v->draft, now_s(en), &after, call->p, e);
-    return code != ERR_OK ? code : write_draft(en, v, &after, call->who, e);
+    return code != ERR_OK ? code : write_draft(en, v, &after, call->who, call->p, e);
 }
 
 err_t

@@ -257,7 +257,7 @@ restore_on_engine(struct engine *en, void *ctx, struct error *e)
             e, ERR_INVALID, "revision %lld is not valid today: %s", (long long)found.rev,
             edit_first_error(call->p));
     }
-    code = actor_may(call->who, v->draft.shared, after.shared, e);
+    code = actor_may(en, call->who, v->draft.shared, after.shared, call->p, e);
     if (code != ERR_OK) {
         return code;
     }

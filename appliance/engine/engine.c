@@ -12,12 +12,14 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "engine/apply_job.h"
+#include "engine/edit_check.h"
 #include "engine/first_start.h"
 #include "engine/members.h"
 #include "engine/operator.h"
 #include "engine/own_traffic.h"
 #include "engine/stats.h"
 #include "engine/watcher.h"
+#include "model/validate.h"
 
 /* ---- threads ---- */
 
@@ -134,19 +136,61 @@ engine_audit(struct engine *en, const char *author, const char *action, const ch
     }
 }
 
+#define BEHIND_BYTES 120
+
+struct leveling {
+    int level;
+    const char *behind;
+    struct problems *p;
+};
+
+static void
+check_level(void *ctx, const struct object *before, const struct object *after)
+{
+    const struct leveling *l = ctx;
+
+    (void)before;
+    if (after != NULL) {
+        validate_level(after, l->level, l->behind, l->p);
+    }
+}
+
+/* Every node has to understand it. */
+static err_t
+is_understood(
+    struct engine *en, const struct snapshot *before, const struct snapshot *after,
+    struct problems *p, struct error *e)
+{
+    char who[BEHIND_BYTES];
+    struct member behind;
+    struct leveling l = {members_level(en, &behind), who, p};
+    size_t errors = p->errors;
+
+    (void)snprintf(who, sizeof who, "%s (release %s)", behind.name, behind.release);
+    if (l.level < SCHEMA_VERSION) {
+        snapshot_diff(before, after, check_level, &l);
+    }
+    return p->errors == errors ? ERR_OK : error_set(e, ERR_INVALID, "%s", edit_first_error(p));
+}
+
 err_t
 actor_may(
-    const struct actor *who, const struct snapshot *before, const struct snapshot *after,
-    struct error *e)
+    struct engine *en, const struct actor *who, const struct snapshot *before,
+    const struct snapshot *after, struct problems *p, struct error *e)
 {
     struct hash a, b;
 
-    if (who->locked == NULL || after == NULL || before == after) {
+    if (after == NULL || before == after) {
         return ERR_OK;
     }
-    a = snapshot_fp(before, SCHEMA_VERSION);
-    b = snapshot_fp(after, SCHEMA_VERSION);
-    return hash_equal(&a, &b) ? ERR_OK : error_set(e, ERR_LOCKED, "%s", who->locked);
+    if (who->locked != NULL) {
+        a = snapshot_fp(before, SCHEMA_VERSION);
+        b = snapshot_fp(after, SCHEMA_VERSION);
+        if (!hash_equal(&a, &b)) {
+            return error_set(e, ERR_LOCKED, "%s", who->locked);
+        }
+    }
+    return is_understood(en, before, after, p, e);
 }
 
 void

@@ -79,10 +79,11 @@ struct actor {
     const char *locked; /* why what all nodes share is not to be edited here; NULL: it may be */
 };
 
-/* ERR_LOCKED when who may not make that of what all nodes share. */
+/* Whether who may make that of what all nodes share. ERR_LOCKED; ERR_INVALID, with problems,
+ * where a node of an older release would not understand it. */
 MUST_USE err_t actor_may(
-    const struct actor *who, const struct snapshot *before, const struct snapshot *after,
-    struct error *e);
+    struct engine *en, const struct actor *who, const struct snapshot *before,
+    const struct snapshot *after, struct problems *p, struct error *e);
 
 /* Measured facts about HAProxy on this node; each with the time it was seen. */
 enum fact { FACT_UNKNOWN, FACT_YES, FACT_NO };

@@ -82,6 +82,27 @@ members_find(struct engine *en, const char *spec, struct member *ret, struct err
     return error_set(e, ERR_NOT_FOUND, "there is no other node \"%s\"", spec);
 }
 
+int
+members_level(struct engine *en, struct member *ret_behind)
+{
+    const struct member_list *l = &en->members->list;
+    CLEANUP(view_cleanup) struct view *v = engine_view(en);
+    int level = SCHEMA_VERSION;
+
+    *ret_behind = (struct member){.name = ""};
+    lock_take(&en->members->lock);
+    for (size_t i = 0; i < l->count; i++) {
+        if (!l->items[i].gone && l->items[i].schema_version < level) {
+            level = l->items[i].schema_version;
+            *ret_behind = l->items[i];
+        }
+    }
+    lock_give(&en->members->lock);
+    crypt_wipe(ret_behind->key, sizeof ret_behind->key);
+    /* What is there already stays. */
+    return level > v->head.schema_version ? level : v->head.schema_version;
+}
+
 size_t
 members_peers(struct engine *en)
 {

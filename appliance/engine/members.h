@@ -27,6 +27,9 @@ void members_self(struct engine *en, struct member *ret);
 /* Of another node that is no tombstone; spec: an id or a name. ERR_NOT_FOUND. */
 MUST_USE err_t
 members_find(struct engine *en, const char *spec, struct member *ret, struct error *e);
+/* The schema_version to write with: the newest that all members and the head know. *ret_behind:
+ * a node that knows no more, without key; "": none is behind this one. Any thread. */
+int members_level(struct engine *en, struct member *ret_behind);
 /* How many nodes beside this one are no tombstones. */
 size_t members_peers(struct engine *en);
 /* Over id, seq and key of each: equal on two nodes when they know the same. */

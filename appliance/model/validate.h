@@ -37,6 +37,10 @@ bool validate_reached(const struct snapshot_pair *before, const struct snapshot_
  * warnings. Other kinds have nothing here. */
 void validate_object(const struct object *o, int64_t now_s, struct problems *p);
 
+/* Values in fields that came with a later schema_version than level, which is all that the node
+ * behind knows: errors. */
+void validate_level(const struct object *o, int level, const char *behind, struct problems *p);
+
 /* What stands behind the keywords of HAProxy in an object's lists of lines: type and range,
  * each in a list that before (NULL: nothing) has otherwise. Only for edits: what was stored by
  * a version that did not look is no error of whoever changes something else. */

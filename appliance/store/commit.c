@@ -97,12 +97,13 @@ plan_head(
     const struct store *s, const struct commit_request *q, struct work *w, struct error *e)
 {
     struct commit *c = &w->head;
+    int level = q->schema_version != 0 ? q->schema_version : SCHEMA_VERSION;
     err_t code;
 
     *c = (struct commit){
         .rev = 1,
-        .schema_version = SCHEMA_VERSION,
-        .fp = snapshot_fp(q->shared_to, SCHEMA_VERSION),
+        .schema_version = level,
+        .fp = snapshot_fp(q->shared_to, level),
         .at_ms = store_time(s, q->at_ms),
         .confirm_until_ms = q->confirm_until_ms,
     };

@@ -67,6 +67,7 @@ struct commit_request {
     size_t more_parent_count;
     const char *node, *author, *summary;
     int64_t at_ms, confirm_until_ms;
+    int schema_version; /* of the commit; 0: SCHEMA_VERSION */
     bool ends_wait;
     const struct draft_row *drop_draft;
     size_t drop_draft_count;

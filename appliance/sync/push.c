@@ -63,6 +63,25 @@ make_doc(
     return code;
 }
 
+/* ERR_NOT_FOUND: nothing was handed yet. */
+static err_t
+understands(
+    struct cluster *c, const struct cluster_handing *h, char ret_code[CODE_BYTES],
+    struct error *e)
+{
+    CLEANUP(view_cleanup) struct view *v = engine_view(c->en);
+    int version = v->head.schema_version;
+
+    if (h->member->schema_version >= version) {
+        return ERR_NOT_FOUND;
+    }
+    (void)snprintf(ret_code, CODE_BYTES, "newer_release");
+    return error_set(
+        e, ERR_CONFLICT,
+        "it runs release %s, which does not understand this revision: it needs schema version %d",
+        h->member->release, version);
+}
+
 err_t
 cluster_hand(
     struct cluster *c, const struct cluster_handing *h, char ret_code[CODE_BYTES],
@@ -70,7 +89,7 @@ cluster_hand(
 {
     struct lineage_entry *missing = NULL;
     size_t missing_count = 0;
-    err_t code = ERR_NOT_FOUND;
+    err_t code = understands(c, h, ret_code, e);
 
     for (int i = 0; i < TRIES && code == ERR_NOT_FOUND; i++) {
         struct sync_wanted wanted = {h->have, 1, missing, missing_count, h->commit};

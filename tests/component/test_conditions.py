@@ -311,14 +311,14 @@ class Unlike(Pair):
         self.quiet()
 
     def test_2_another_release(self):
-        self.b.libexec = os.path.join(node.BUILD, "other_release")
+        self.b.build = os.path.join(node.BUILD, "other_release")
         restart(self.b)
         for one, other in ((self.a, self.b), (self.b, self.a)):
             told = wait_condition(one, "releases_differ", other)
             for named in (self.a, self.b):
                 release = named.api.get("/api/v1/status")["release"]
                 self.assertIn("%s has %s" % (named.name, release), told["cause"])
-        self.b.libexec = node.BUILD
+        self.b.build = node.BUILD
         restart(self.b)
         self.quiet()
 

@@ -78,6 +78,7 @@ class Node:
         API. haproxy: the program."""
         self.name = name
         self.haproxy = haproxy
+        self.build = BUILD  # whose programs the next start() takes
         self.ns = ns
         self.root = tempfile.mkdtemp(prefix="lockstep-test-%d-" % os.getpid())
         os.chmod(self.root, 0o755)
@@ -86,7 +87,6 @@ class Node:
         self.run_dir = os.path.join(self.root, "run")
         self.log_path = os.path.join(self.root, "log")
         self.api = Api(address, 8443)
-        self.libexec = BUILD
         self.process = None
         with open(os.path.join(self.root, "tunables.json"), "w", encoding="ascii") as file:
             json.dump(dict(TUNABLES, **(tunables or {})), file)
@@ -112,8 +112,8 @@ class Node:
         os.chown(self.crash_path, UID, UID)
 
     def command(self):
-        command = [os.path.join(BUILD, "lockstep-run"), "--state-dir", self.state,
-                   "--run-dir", self.run_dir, "--user", str(UID), "--libexec", self.libexec,
+        command = [os.path.join(self.build, "lockstep-run"), "--state-dir", self.state,
+                   "--run-dir", self.run_dir, "--user", str(UID), "--libexec", self.build,
                    "--haproxy", self.haproxy,
                    "--node-name", self.name,
                    "--listen", joined(self.api.address, self.api.port),

@@ -15,6 +15,7 @@ import api as api_module
 from api import Answer
 
 RELEASE = "0.1.0"
+SCHEMA_VERSION = int(api_module.DOCUMENT["info"]["version"].split(".")[1])
 
 
 def canonical(value):
@@ -126,7 +127,7 @@ class FakePeer:
         pin = "sha256//" + base64.b64encode(hashlib.sha256(public).digest()).decode()
         self.record = {"id": self.id, "seq": 1, "gone": False, "name": name, "pin": pin,
                        "url": "https://%s:%d" % (address, self.server.server_address[1]),
-                       "release": RELEASE, "schema_version": 1, "key": self.key, **options}
+                       "release": RELEASE, "schema_version": SCHEMA_VERSION, "key": self.key, **options}
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 
     def close(self):

@@ -1,0 +1,126 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Three nodes that get the next release one after another, while the cluster is edited: they stay
+in step, and nobody is handed what it does not understand."""
+import json
+import os
+import unittest
+
+import node
+from backend import Backend
+from cluster import HUB, Cluster
+from peer import FakePeer
+from test_sync import TUNABLES, head, join
+
+NEXT = os.path.join(node.BUILD, "next", "build")  # tests/tools/next_release.py
+SAMPLES = 30
+
+
+class Rolling(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.lab = Cluster(3, tunables=TUNABLES)
+        cls.addClassCleanup(cls.lab.close)
+        cls.lab.set_up()
+        cls.backend = Backend("one", HUB)
+        cls.addClassCleanup(cls.backend.close)
+        cls.a, cls.b, cls.c = cls.lab.nodes
+        cls.a.api.create("pools", name="p1")
+        cls.publish(cls.a, "first")
+        for other in (cls.b, cls.c):
+            join(other, cls.a)
+            other.api.key = cls.a.api.key
+        for one in cls.lab.nodes:
+            one.api.unlock = True  # there is no VIP
+        cls.release = cls.a.api.get("/api/v1/status")["release"]
+        cls.schema = cls.stored(cls.a)["schema_version"]
+
+    @classmethod
+    def publish(cls, one, name):
+        one.api.expect(200, "POST", "/api/v1/publish",
+                       {"url": "http://%s.test" % name, "to": [cls.backend.target]})
+        task = one.api.apply()
+        assert task["state"] == "ok", task
+        return task
+
+    @staticmethod
+    def stored(one):
+        return one.api.get("/api/v1/status")["head"]
+
+    @staticmethod
+    def table(one):
+        return {n["name"]: n for n in one.api.get("/api/v1/cluster")["nodes"]}
+
+    def in_step(self, count=3):
+        def all_in_step():
+            tables = [self.table(one) for one in self.lab.nodes]
+            return all(len(t) == count and all(n["relation"] == "in_step" for n in t.values())
+                       for t in tables)
+        node.wait_for(all_in_step, "in step")
+        self.assertEqual(len({head(one) for one in self.lab.nodes}), 1)
+
+    def upgrade(self, one):
+        one.stop()
+        one.build = NEXT
+        one.start()
+        one.wait_ready()
+        release = one.api.get("/api/v1/status")["release"]
+        self.assertNotEqual(release, self.release)
+        node.wait_for(lambda: all(self.table(o)[one.name]["release"] == release
+                                  for o in self.lab.nodes), "all see its release")
+
+    def set_owner(self, one, owner):
+        """Of a field that the former release does not know, nor openapi.json."""
+        tag = one.api.raw("GET", "/api/v1/pools/p1").headers["ETag"]
+        return one.api.raw("PATCH", "/api/v1/pools/p1", json.dumps({"owner": owner}),
+                           {"Content-Type": "application/json", "If-Match": tag})
+
+    def test_1_one_after_another(self):
+        order = [self.b, self.c, self.a]
+        for done, one in enumerate(order, 1):
+            before = head(one)
+            self.upgrade(one)
+            self.in_step()
+            for _ in range(SAMPLES):  # no round makes or moves a revision
+                self.assertEqual({head(o) for o in self.lab.nodes}, {before})
+            behind = order[done:]
+            if not behind:
+                break
+            answer = self.set_owner(one, "shop")
+            self.assertEqual(answer.status, 422, answer)
+            named = ["%s (release %s)" % (o.name, self.release) for o in behind]
+            self.assertTrue([n for n in named if n in answer.json["detail"]], answer)
+            self.assertEqual([(e["code"], e["kind"], e["name"], e["pointer"])
+                              for e in answer.json["errors"]],
+                             [("newer_release", "pool", "p1", "/owner")])
+            for editor in (one, behind[0]):
+                task = self.publish(editor, "on-%s-%d" % (editor.name, done))
+                self.assertEqual(task["result"]["commit"], head(self.a))
+                self.in_step()
+                self.assertEqual(self.stored(self.a)["schema_version"], self.schema)
+
+    def test_2_the_new_field_is_there_for_all_then(self):
+        self.assertEqual(self.set_owner(self.b, "shop").status, 200)
+        self.assertEqual(self.b.api.apply()["state"], "ok")
+        self.in_step()
+        self.assertEqual(self.stored(self.c)["schema_version"], self.schema + 1)
+        for one in self.lab.nodes:
+            self.assertEqual(one.api.raw("GET", "/api/v1/pools/p1").json["owner"], "shop")
+            self.assertTrue(one.api.get("/api/v1/verify")["ok"])
+            self.assertEqual(one.api.get("/api/v1/cluster")["conditions"], [])
+
+    def test_3_who_would_not_understand_it_is_handed_nothing(self):
+        old = FakePeer("old", HUB, release=self.release, schema_version=self.schema)
+        self.addCleanup(old.close)
+        old.enter(self.a)
+        node.wait_for(lambda: self.table(self.a).get("old", {}).get("answers"), "it is asked")
+        task = self.publish(self.a, "last")
+        handed = {n["node"]: (n["state"], n["code"]) for n in task["result"]["nodes"]}
+        self.assertEqual(handed["old"], ("failed", "newer_release"))
+        node.wait_for(lambda: len({head(one) for one in self.lab.nodes}) == 1, "one head")
+        self.assertEqual(old.pushed, [])
+
+
+if __name__ == "__main__":
+    node.private_network()
+    unittest.main(verbosity=2)
