@@ -387,7 +387,14 @@ class Walk(Case):
         for bad in ({}, dict(document, head="0" * 64), dict(document, commits=[{}]),
                     dict(document, objects=[["node", "node", {}]]),
                     dict(document, objects=[["pool", "x", {}]])):
-            self.assertIn(peer.call("PUT", "/peer/v1/config", bad).status, (400, 422), bad.keys())
+            for method, path in (("PUT", "config"), ("POST", "check"), ("POST", "trial")):
+                answer = peer.call(method, "/peer/v1/" + path, bad)
+                self.assertIn(answer.status, (400, 422), (path, bad.keys()))
+        for path in ("check", "trial"):
+            self.assertEqual(peer.expect(200, "POST", "/peer/v1/" + path, document)["state"],
+                             "same")
+        peer.expect(204, "DELETE", "/peer/v1/trial?commit=" + "0" * 64)
+        peer.expect(422, "DELETE", "/peer/v1/trial?commit=" + "x" * 64)
         self.assertEqual(peer.get("/peer/v1/health")["head"], health["head"])
         login = {"name": "handed", "note": "", "password": "scrypt$15$8$1$%s$%s" % ("A" * 22, "A" * 43)}
         handed = {"admin": login, "overwrite": False, "who": "admin maria"}
