@@ -356,6 +356,8 @@ serve(
                 .run_dir = o->run_dir,
                 .socket_group = o->socket_group,
                 .node_name = o->node_name,
+                .api_address = o->address,
+                .api_port = o->port,
                 .tunables = tunables,
                 .clock = &clock_system,
             },

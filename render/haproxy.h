@@ -19,6 +19,11 @@ struct render_input {
     const char *socket_group;    /* group that may use them, a name */
     const char *placeholder_pem; /* chain + key: first certificate where a TLS listener
                                     names none */
+    /* Where lockstepd answers on this machine, and the certificate by which it is known; port
+     * 0: its pages are not published. */
+    const char *api_address;
+    int api_port;
+    const char *api_pem;
 };
 
 /* Origin of one line of haproxy.cfg; kind -1: no object (a comment, a fixed line). */

@@ -116,8 +116,8 @@ class Shapes:
                  "enum": lambda: [v for v in field["values"] if v != field.get("default")],
                  "int": lambda: [*field.get("examples", ()), field["min"], field["max"],
                                  min(field["min"] + 1, field["max"])]}
-        if field.get("text_type") in ("pem_chain", "pem_ca", "pem_key"):
-            found = [self.pair[field["text_type"] == "pem_key"]]
+        if field.get("text_type", "").startswith("pem_"):
+            found = [self.pair[field["text_type"].startswith("pem_key")]]
         elif field["type"] in ("ref", "record"):
             found = [self.element(kind, field)]
             found = [found] if field.get("list") else found

@@ -105,6 +105,9 @@ golden_again(struct golden *g)
         .run_dir = "/run/lockstep",
         .socket_group = OBJECTS_FILE_GROUP,
         .placeholder_pem = buf_str(&g->placeholder),
+        .api_address = "127.0.0.1",
+        .api_port = 8443,
+        .api_pem = buf_str(&g->placeholder),
     };
     struct problems p;
     struct error e = {0};
