@@ -68,6 +68,7 @@ class Shapes:
         self.count = 0
         self.made = {}
         self.pair = self.certificate(folder)
+        self.together = {**TOGETHER, ("webui", "chain"): {"key": self.pair[1]}}
 
     @staticmethod
     def certificate(folder):
@@ -158,7 +159,7 @@ class Shapes:
                 continue
             for value in self.candidates(kind, field):
                 answer = self.patch(kind, name, {
-                    field["name"]: value, **TOGETHER.get((kind, field["name"]), {})})
+                    field["name"]: value, **self.together.get((kind, field["name"]), {})})
                 if answer.status == 200:
                     refused.pop(field["name"], None)
                     break
