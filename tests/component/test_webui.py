@@ -138,6 +138,16 @@ class Pages(unittest.TestCase):
         return sorted(str(p.relative_to(top)) for p in top.rglob("*")
                       if p.is_file() and text in p.read_text(encoding="utf-8"))
 
+    def test_2b_keys_and_event_streams_pass(self):
+        connection = Named(self.b.api.address, name_of(self.b), self.context)
+        with self.lab.client, contextlib.closing(connection):
+            connection.request("GET", "/api/v1/events", headers=self.b.api.headers())
+            answer = connection.getresponse()
+            self.assertEqual(answer.status, 200)
+            self.b.api.patch("/api/v1/webui", note="seen in the stream")
+            self.assertTrue(any(line.startswith(b"event: ") for line in answer.fp))
+        self.b.api.expect(204, "DELETE", "/api/v1/draft")
+
     def test_3_position_is_kept(self):
         """C035: first and last, over a push, on the certificate without SNI."""
         for _ in range(2):
