@@ -148,6 +148,21 @@ class Pages(unittest.TestCase):
             self.assertTrue(any(line.startswith(b"event: ") for line in answer.fp))
         self.b.api.expect(204, "DELETE", "/api/v1/draft")
 
+    def sign_in(self, password):
+        connection = Named(self.c.api.address, name_of(self.c), self.context)
+        with contextlib.closing(connection):
+            connection.request("POST", "/api/v1/session",
+                               json.dumps({"name": "maria", "password": password}),
+                               {"Content-Type": "application/json"})
+            return connection.getresponse().status
+
+    def test_2c_failed_sign_ins_are_counted_by_visitor(self):
+        with self.lab.client:
+            tries = [self.sign_in("wrong password") for _ in range(30)]
+            self.assertIn(429, tries)
+            self.assertEqual(self.sign_in(node.PASSWORD), 429)
+        self.assertEqual(self.sign_in(node.PASSWORD), 201)
+
     def test_3_position_is_kept(self):
         """C035: first and last, over a push, on the certificate without SNI."""
         for _ in range(2):
