@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* crt-list/<listener>.list, crt/<id>.pem and ca/<pool>.pem. Of equal names the certificates of
  * services come first, those for which a service has the name before others, then the
- * listener's own in their order, but last the first, which is shown where no name fits. */
+ * listener's own in their order, but last the first, which is shown where no name fits. That of
+ * this node's own pages goes before or behind all of them. */
 #include <stdlib.h>
 
 #include "render/quote.h"
@@ -35,6 +36,15 @@ is_new(const struct list *x, size_t pos)
     }
     x->p->certificate_listed[pos] = x->number;
     return true;
+}
+
+/* Whether this node's own pages bring a certificate here, at this position. */
+static bool
+has_webui(const struct list *x, bool first)
+{
+    const struct layout_webui *webui = &x->p->webui;
+
+    return webui->listener == x->l && webui->certified && webui->first == first;
 }
 
 static void
@@ -88,7 +98,9 @@ add_lines(const struct list *x)
     uint32_t *found = x->p->certificate_found;
     size_t count = 0;
 
-    if (x->own_count == 0) {
+    if (has_webui(x, true)) {
+        sni_add_line(x->sni, SNI_WEBUI);
+    } else if (x->own_count == 0) {
         sni_add_line(x->sni, SNI_PLACEHOLDER);
         x->p->placeholder_used = true;
     }
@@ -108,11 +120,17 @@ add_lines(const struct list *x)
     for (size_t i = 0; i < count; i++) {
         sni_add_line(x->sni, found[i]);
     }
+    if (has_webui(x, false)) {
+        sni_add_line(x->sni, SNI_WEBUI);
+    }
 }
 
 static void
 give_names(const struct list *x)
 {
+    if (has_webui(x, true)) {
+        sni_give_webui(x->sni);
+    }
     for (size_t i = 0; i < x->named_count; i++) {
         const struct value *hosts = object_field(x->named[i].service, F_SERVICE_HOSTS);
 
@@ -128,6 +146,9 @@ give_names(const struct list *x)
     }
     if (x->own_count > 0) {
         sni_give_names(x->sni, x->own[0], SNI_DEFAULT);
+    }
+    if (has_webui(x, false)) {
+        sni_give_webui(x->sni);
     }
 }
 
@@ -174,7 +195,7 @@ certificate_write(struct rendered *r, struct layout *p)
         a = rendered_add(r, "crt-list/", l->object->name.s, ".list");
         a->object = l->object;
         if (sni == NULL) {
-            sni = sni_new(&p->refs);
+            sni = sni_new(&p->refs, p->webui.certified ? p->webui.object : NULL);
         }
         x.sni = sni;
         put_list(&a->bytes, &x);
@@ -191,6 +212,12 @@ certificate_write(struct rendered *r, struct layout *p)
                 fields_text(c, F_CERTIFICATE_KEY));
             r->items[r->count - 1].object = c;
         }
+    }
+    if (p->webui.certified) {
+        add_pem(
+            r, p->webui.object->id, fields_text(p->webui.object, F_WEBUI_CHAIN),
+            fields_text(p->webui.object, F_WEBUI_KEY));
+        r->items[r->count - 1].object = p->webui.object;
     }
 }
 

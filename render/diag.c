@@ -296,7 +296,7 @@ line_named(const struct rendered *r, struct span text)
     return line;
 }
 
-/* The certificate whose file the text names, or NULL. */
+/* The object with the certificate whose file the text names, or NULL. */
 static const struct object *
 certificate_in(const struct rendered *r, struct span text)
 {
@@ -334,7 +334,7 @@ origin_of(const struct rendered *r, const struct message *m)
     size_t line;
 
     if (certificate != NULL) {
-        return (struct line_origin){K_CERTIFICATE, -1, certificate};
+        return (struct line_origin){(int)certificate->kind, -1, certificate};
     }
     if (m->line != 0 && m->line <= r->line_count && r->lines[m->line - 1].object != NULL) {
         return r->lines[m->line - 1];

@@ -17,6 +17,7 @@ write_config(struct rendered *r, struct layout *p)
     haproxy_global_write(&w);
     haproxy_frontend_write(&w);
     haproxy_internal_write(&w);
+    haproxy_webui_write(&w);
     haproxy_rate_write(&w);
     haproxy_backend_write(&w);
     if (p->clients_used) {
@@ -45,6 +46,7 @@ render_haproxy(
     list_write(out, layout);
     certificate_write(out, layout);
     ca_write(out, layout);
+    webui_write(out, layout);
     error_page_write(out, layout);
     if (p->errors != errors) {
         rendered_clear(out);

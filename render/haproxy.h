@@ -29,6 +29,11 @@ struct render_input {
     const char *url;                 /* of this node where its settings have none, or NULL */
     const struct render_peer *peers; /* left out where this node has no address for them */
     size_t peer_count;
+    /* Where lockstepd answers on this machine, and the certificate by which it is known; port
+     * 0: its pages are not published. */
+    const char *api_address;
+    int api_port;
+    const char *api_pem;
 };
 
 /* Origin of one line of haproxy.cfg; kind -1: no object (a comment, a fixed line). */

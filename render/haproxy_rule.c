@@ -417,6 +417,11 @@ rule_write_listener(struct writer *w, const struct layout_listener *l)
     for (i = 0; (s = next_service(w->layout, l, &i)) != NULL;) {
         put_responses(w, &s->rules);
     }
+    if (routed && w->layout->webui.listener == l && w->layout->webui.first) {
+        writer_fixed(
+            w, "    use_backend " LAYOUT_BACKEND_WEBUI
+               " if { var(txn.lockstep_backend) -m str " LAYOUT_BACKEND_WEBUI " }\n");
+    }
     if (routed) {
         writer_fixed(w, "    use_backend %[var(txn.lockstep_pool)] if lockstep.routed\n");
     }

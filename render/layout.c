@@ -249,6 +249,7 @@ layout_make(struct layout *p, const struct render_input *in, struct problems *pr
     }
     layout_rules_make(p);
     make_routes(p);
+    layout_webui_make(p);
     p->pool_target_count = 0;
     certificates = p->refs.count[K_CERTIFICATE];
     p->certificate_listed = room(

@@ -11,6 +11,7 @@
 #define LAYOUT_BACKEND_DISABLED "lockstep.disabled"
 #define LAYOUT_BACKEND_REFUSE   "lockstep.refuse"
 #define LAYOUT_BACKEND_REDIRECT "lockstep.redirect." /* and a port */
+#define LAYOUT_BACKEND_WEBUI    "lockstep.webui"     /* this node's own pages */
 #define LAYOUT_BACKEND_RATE     "lockstep.rate."     /* and a service: its table of rates */
 /* A service that has more than a pool stands in the maps under this and its name. */
 #define LAYOUT_SERVICE     "lockstep.service."
@@ -46,6 +47,14 @@ struct layout_listener {
     struct layout_rules rules;
 };
 
+/* This node's own pages, where they are published. */
+struct layout_webui {
+    const struct object *object;            /* or NULL */
+    const struct layout_listener *listener; /* the one that has their names */
+    bool first;                             /* before services of the same names */
+    bool certified; /* the listener has TLS, and they bring a certificate for it */
+};
+
 struct layout_pair {
     uint32_t listener, service; /* indexes */
 };
@@ -57,6 +66,7 @@ struct layout {
     struct refs refs;
     struct layout_listener *listeners; /* of all, by name; disabled ones have count 0 */
     size_t listener_count, listener_cap;
+    struct layout_webui webui;
     struct layout_service *services; /* by name */
     size_t service_count, service_cap;
     const struct object **pool_targets; /* of the pools written so far: monitor or NULL, then
@@ -94,6 +104,11 @@ void layout_fini(struct layout *p);
 void layout_make(struct layout *p, const struct render_input *in, struct problems *problems);
 /* The part of layout_make that gives listeners and services their rules. */
 void layout_rules_make(struct layout *p);
+/* The part of layout_make that finds the listener of this node's own pages. */
+void layout_webui_make(struct layout *p);
+/* Whether the pages take a host of a service on this listener. */
+bool
+layout_webui_takes(const struct layout *p, const struct object *listener, struct text host);
 /* The condition that the i-th use of a rule names, or NULL after a problem. */
 const struct object *layout_condition(struct layout *p, const struct object *rule, uint32_t i);
 /* Whether a service is answered by its pool on this listener: then its rules hold there. */

@@ -47,6 +47,9 @@ put_service(
     writer_put_text(out, s->object->name);
     buf_putc(out, '\n');
     do {
+        if (hosts->count > 0 && layout_webui_takes(p, listener, hosts->u.items[i].u.text)) {
+            continue;
+        }
         if (hosts->count == 0) {
             buf_putc(out, '*');
         } else {
@@ -93,6 +96,9 @@ map_write(struct rendered *r, struct layout *p)
         a = rendered_add(r, "map/", l->object->name.s, ".map");
         a->object = l->object;
         guarded = guarded || l->guarded;
+        if (l == p->webui.listener) {
+            webui_put_map(&a->bytes, p);
+        }
         for (uint32_t j = 0; j < l->count; j++) {
             const struct layout_service *s = &p->services[p->routes[l->first + j]];
 

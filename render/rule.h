@@ -14,9 +14,13 @@
 #define LIST_CONDITION "condition."
 #define LIST_SERVICE   "service." /* allowed networks */
 #define LIST_LISTENER  "listener."
-#define LIST_TRUSTED   "trusted." /* proxies of a listener */
-#define LIST_PROXY     "proxy."   /* who speaks the PROXY protocol to a listener */
+#define LIST_TRUSTED   "trusted."           /* proxies of a listener */
+#define LIST_PROXY     "proxy."             /* who speaks the PROXY protocol to a listener */
+#define LIST_WEBUI     LAYOUT_BACKEND_WEBUI /* allowed networks of this node's own pages */
 #define LIST_SUFFIX    ".list"
+
+/* The certificate of this node's API. */
+#define WEBUI_CA "ca/" LAYOUT_BACKEND_WEBUI ".pem"
 
 /* body/<rule>.txt */
 #define BODY_FOLDER "body/"

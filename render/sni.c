@@ -35,6 +35,7 @@ struct name {
 
 struct sni {
     const struct refs *refs;
+    const struct object *webui;
     struct buf texts;
     struct certificate *certificates;
     struct line *lines;
@@ -46,11 +47,12 @@ struct sni {
 };
 
 struct sni *
-sni_new(const struct refs *refs)
+sni_new(const struct refs *refs, const struct object *webui)
 {
     struct sni *s = xcalloc(1, sizeof *s);
 
     s->refs = refs;
+    s->webui = webui;
     buf_init(&s->texts, RENDER_MAX_BYTES);
     s->certificates = xcalloc(refs->count[K_CERTIFICATE] + 1, sizeof *s->certificates);
     s->slot_count = 64;
@@ -79,11 +81,25 @@ sni_start(struct sni *s)
     memset(s->slots, 0, s->slot_count * sizeof *s->slots);
 }
 
+/* Behind those of the snapshot. */
+static struct certificate *
+certificate_at(const struct sni *s, size_t pos)
+{
+    return &s->certificates[pos == SNI_WEBUI ? s->refs->count[K_CERTIFICATE] : pos];
+}
+
+static const struct object *
+object_at(const struct sni *s, size_t pos)
+{
+    return pos == SNI_WEBUI ? s->webui : s->refs->objects[K_CERTIFICATE][pos];
+}
+
 static void
 read_certificate(struct sni *s, size_t pos)
 {
-    struct certificate *c = &s->certificates[pos];
-    struct text chain = fields_text(s->refs->objects[K_CERTIFICATE][pos], F_CERTIFICATE_CHAIN);
+    struct certificate *c = certificate_at(s, pos);
+    struct text chain =
+        fields_text(object_at(s, pos), pos == SNI_WEBUI ? F_WEBUI_CHAIN : F_CERTIFICATE_CHAIN);
 
     c->read = true;
     c->at = s->texts.len;
@@ -99,8 +115,8 @@ sni_add_line(struct sni *s, size_t pos)
         s->lines = xrealloc(s->lines, s->line_cap * sizeof *s->lines);
     }
     if (pos != SNI_PLACEHOLDER) {
-        s->certificates[pos].line = (uint32_t)s->line_count;
-        if (!s->certificates[pos].read) {
+        certificate_at(s, pos)->line = (uint32_t)s->line_count;
+        if (!certificate_at(s, pos)->read) {
             read_certificate(s, pos);
         }
     }
@@ -197,11 +213,12 @@ names_of(const struct sni *s, const struct certificate *c)
     return (struct text){buf_str(&s->texts) + c->at, (uint32_t)c->bytes};
 }
 
-void
-sni_give_host(struct sni *s, size_t pos, struct text host)
+/* Whether a certificate is for a host; *ret_wildcard: by which name, empty: by the host's. */
+static bool
+is_for(
+    const struct sni *s, const struct certificate *c, struct text host,
+    struct text *ret_wildcard)
 {
-    const struct certificate *c = &s->certificates[pos];
-    struct name given = {.text = host, .line = c->line, .keys = EVERY_KEY, .host = true};
     const char *dot = memchr(host.s, '.', host.len);
     size_t tail = dot != NULL ? host.len - (size_t)(dot - host.s) : 0;
     struct text names = names_of(s, c);
@@ -210,18 +227,43 @@ sni_give_host(struct sni *s, size_t pos, struct text host)
 
     while (next_name(&names, &name)) {
         if (same(name, host)) {
-            given.wildcard = (struct text){.len = 0};
-            covered = true;
-            break;
+            *ret_wildcard = (struct text){.len = 0};
+            return true;
         }
         if (tail > 0 && name.len == tail + 1 && name.s[0] == '*' &&
             memcmp(name.s + 1, dot, tail) == 0) {
-            given.wildcard = name;
+            *ret_wildcard = name;
             covered = true;
         }
     }
-    if (covered) {
+    return covered;
+}
+
+void
+sni_give_host(struct sni *s, size_t pos, struct text host)
+{
+    const struct certificate *c = certificate_at(s, pos);
+    struct name given = {.text = host, .line = c->line, .keys = EVERY_KEY, .host = true};
+
+    if (is_for(s, c, host, &given.wildcard)) {
         give(s, &given);
+    }
+}
+
+void
+sni_give_webui(struct sni *s)
+{
+    const struct certificate *c = certificate_at(s, SNI_WEBUI);
+    const struct value *hosts = object_field(s->webui, F_WEBUI_HOSTS);
+    struct text wildcard; /* is not given: others have the names for which it stands */
+
+    for (uint32_t i = 0; i < hosts->count; i++) {
+        struct name given = {
+            .text = hosts->u.items[i].u.text, .line = c->line, .keys = EVERY_KEY, .host = true};
+
+        if (is_for(s, c, given.text, &wildcard)) {
+            give(s, &given);
+        }
     }
 }
 
@@ -245,7 +287,7 @@ has_service(const struct sni *s, struct text name)
 void
 sni_give_names(struct sni *s, size_t pos, enum sni_rank rank)
 {
-    const struct certificate *c = &s->certificates[pos];
+    const struct certificate *c = certificate_at(s, pos);
     struct name given = {
         .line = c->line, .keys = rank == SNI_OF_SERVICE ? EVERY_KEY : 1u << (unsigned)c->key};
     struct text names = names_of(s, c);
@@ -278,11 +320,15 @@ put_file(struct buf *out, const struct object *c)
 static void
 put_line(const struct sni *s, const struct line *line, struct buf *out)
 {
-    const struct object *c = s->refs->objects[K_CERTIFICATE][line->pos];
+    const struct object *c = object_at(s, line->pos);
     unsigned count = 0;
 
-    PUT(out, "# ");
-    writer_put_text(out, c->name);
+    if (line->pos == SNI_WEBUI) {
+        PUT(out, "# this node's own pages");
+    } else {
+        PUT(out, "# ");
+        writer_put_text(out, c->name);
+    }
     put_file(out, c);
     for (uint32_t i = line->first; i != 0; i = s->names[i - 1].next) {
         const struct name *name = &s->names[i - 1];

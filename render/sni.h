@@ -11,7 +11,8 @@
 
 struct sni;
 
-struct sni *sni_new(const struct refs *refs);
+/* webui: the object of this node's own pages, when it has a certificate; else NULL. */
+struct sni *sni_new(const struct refs *refs, const struct object *webui);
 void sni_cleanup(struct sni **s); /* for CLEANUP() */
 
 /* Begins a listener. */
@@ -20,10 +21,14 @@ void sni_start(struct sni *s);
  * certificate has one line; the first line is for visitors whose name is known to none. All
  * lines come before the names. */
 #define SNI_PLACEHOLDER SIZE_MAX
+#define SNI_WEBUI       (SIZE_MAX - 1)
 void sni_add_line(struct sni *s, size_t pos);
 /* Give names to a certificate that has a line, those that are not yet taken. For a host of a
  * service, if the certificate is for it; whoever calls this gives its names later, too. */
 void sni_give_host(struct sni *s, size_t pos, struct text host);
+/* Gives the pages' certificate, which has a line, those of its hosts that it is for, and no
+ * other name. */
+void sni_give_webui(struct sni *s);
 
 /* For all that it is for. Of a service, they are taken for every kind of key, of the listener
  * for the certificate's kind only. Only SNI_OF_LISTENER takes a name from a service whose host

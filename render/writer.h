@@ -82,6 +82,7 @@ void haproxy_global_write(struct writer *w);
 void haproxy_frontend_write(struct writer *w);
 void haproxy_internal_write(struct writer *w); /* backends that answer by themselves */
 void haproxy_backend_write(struct writer *w);
+void haproxy_webui_write(struct writer *w);     /* nothing where they are not published */
 void haproxy_clients_write(struct writer *w);   /* only when a pool shows a certificate */
 void haproxy_resolvers_write(struct writer *w); /* only when a server has a name */
 /* A line of "global" and sections: nothing when no pool has a stick table. */
@@ -92,6 +93,9 @@ void haproxy_peers_write(struct writer *w);
 void map_write(struct rendered *r, struct layout *p);
 void certificate_write(struct rendered *r, struct layout *p);
 void ca_write(struct rendered *r, struct layout *p);
+void webui_write(struct rendered *r, struct layout *p);
+/* The lines of a map for the host names that lead to the pages. */
+void webui_put_map(struct buf *out, const struct layout *p);
 void error_page_write(struct rendered *r, struct layout *p);
 #define ERROR_PAGE_COUNT 3
 extern const int error_page_codes[ERROR_PAGE_COUNT]; /* error/<code>.http */

@@ -150,6 +150,7 @@ edit_check(
     after = (struct snapshot_pair){shared, local};
     snapshot_diff(before->shared, after.shared, check_object, &checking);
     snapshot_diff(before->local, after.local, check_object, &checking);
+    validate_webui(before, &after, p);
     if (p->errors == errors) {
         (void)edit_new_errors(before, &after, now_s, p);
     }

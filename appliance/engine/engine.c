@@ -322,6 +322,9 @@ open_on_engine(struct engine *en, void *ctx, struct error *e)
     if (code == ERR_OK) {
         code = first_start_placeholder(en, e);
     }
+    if (code == ERR_OK && config->api_port != 0) {
+        code = first_start_api(en, e);
+    }
     if (code != ERR_OK) {
         return code;
     }
@@ -462,6 +465,7 @@ free_parts(struct engine *en)
         crypt_wipe(en->placeholder_pem, strlen(en->placeholder_pem));
     }
     free(en->placeholder_pem);
+    free(en->api_pem);
     fd_cleanup(&en->data_fd);
     free(en->data_dir);
     free(en->stage_dir);

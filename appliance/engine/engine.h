@@ -19,6 +19,8 @@ struct engine_config {
     const char *run_dir;
     const char *socket_group; /* named in haproxy.cfg */
     const char *node_name;    /* used at first start only */
+    const char *api_address;  /* where this program's own pages are */
+    int api_port;             /* 0: they cannot be published through HAProxy */
     const struct tunables *tunables;
     const struct clock *clock;
 };

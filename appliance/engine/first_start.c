@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/x509.h"
+#include "engine/api_certificate.h"
 #include "engine/dns_name.h"
 #include "engine/inner.h"
 
@@ -18,7 +19,7 @@
 #define TOKEN_BYTES      32
 #define TOKEN_FILE_BYTES ((size_t)256)
 
-/* ---- placeholder ---- */
+/* ---- certificates ---- */
 
 static err_t
 make_placeholder(const struct engine *en, struct buf *pem, struct error *e)
@@ -55,6 +56,24 @@ first_start_placeholder(struct engine *en, struct error *e)
     }
     if (code == ERR_OK) {
         en->placeholder_pem = xstrdup(buf_str(&pem));
+    }
+    return code;
+}
+
+err_t
+first_start_api(struct engine *en, struct error *e)
+{
+    const struct engine_config *config = en->config;
+    const struct api_certificate_names names = {config->node_name, config->api_address};
+    CLEANUP(buf_fini) struct buf pem;
+    CLEANUP(buf_wipe_fini) struct buf key;
+    err_t code;
+
+    buf_init(&pem, PEM_BYTES);
+    buf_init(&key, PEM_BYTES);
+    code = api_certificate_load(en->data_dir, &names, config->clock, &pem, &key, e);
+    if (code == ERR_OK) {
+        en->api_pem = xstrdup(buf_str(&pem));
     }
     return code;
 }

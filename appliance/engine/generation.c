@@ -56,6 +56,16 @@ apply_rendered_done(struct engine *en, struct rendered *r)
     }
 }
 
+/* Where HAProxy reaches what listens on an address. */
+static const char *
+api_address(const char *listening)
+{
+    if (listening == NULL || strcmp(listening, "0.0.0.0") == 0) {
+        return "127.0.0.1";
+    }
+    return strcmp(listening, "::") == 0 ? "::1" : listening;
+}
+
 err_t
 generation_render(
     struct engine *en, const struct snapshot_pair *candidate, struct problems *p,
@@ -67,6 +77,9 @@ generation_render(
         .run_dir = en->config->run_dir,
         .socket_group = en->config->socket_group,
         .placeholder_pem = en->placeholder_pem,
+        .api_address = api_address(en->config->api_address),
+        .api_port = en->api_pem != NULL ? en->config->api_port : 0,
+        .api_pem = en->api_pem,
     };
     struct rendered *files = rendered_get(en);
     err_t code;

@@ -57,6 +57,7 @@ struct engine {
     int data_fd; /* holds the lock */
     char *admin_socket, *probe_socket, *helper_socket;
     char *placeholder_pem;
+    char *api_pem; /* the certificate of the API, or NULL */
     struct helper helper;
     struct mailbox *own_box, *apply_box, *watch_box, *confirm_box, *work_box;
     struct tasks *tasks;

@@ -122,7 +122,8 @@ static const char *
 client_of(const struct request *r, char *out)
 {
     const char *peer = r->connection->peer;
-    bool local = strncmp(peer, "127.", 4) == 0 || strcmp(peer, "::1") == 0;
+    bool local = strncmp(peer, "127.", 4) == 0 || strcmp(peer, "::1") == 0 ||
+                 strcmp(peer, r->http->address) == 0;
     const char *forwarded = local ? header_forwarded(&r->header, out) : NULL;
 
     return forwarded != NULL ? forwarded : peer;

@@ -57,6 +57,7 @@ struct http {
     struct http_config config;
     struct MHD_Daemon *daemon;
     int listen_fd, port;
+    char address[CONNECTION_PEER_BYTES]; /* where it listens, as peers are written */
     bool tls;
     struct error closed; /* what config.closed points to */
     /* Cookies ignore the port: nodes behind one host name must not overwrite each other's

@@ -211,6 +211,7 @@ listen_on(struct http *h, struct error *e)
     if (len == 0) {
         return error_set(e, ERR_INVALID, "%s is no IPv4 or IPv6 address", address);
     }
+    connection_peer_text((const struct sockaddr *)&sa, h->address);
     fd = socket(sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     h->listen_fd = fd;
     if (fd < 0) {

@@ -20,6 +20,7 @@ checks_run(struct checks *c, const struct kind_list kinds[KIND_COUNT])
     check_monitors(c);
     if (!c->p->errors_only) {
         check_certificates(c); /* reads them all, for warnings */
+        check_webui(c);
     }
     checks_fini(c);
 }
@@ -99,5 +100,7 @@ validate_object(const struct object *o, int64_t now_s, struct problems *p)
 {
     if (o->kind == K_CERTIFICATE) {
         check_certificate(o, now_s, p);
+    } else if (o->kind == K_WEBUI) {
+        check_webui_certificate(o, now_s, p);
     }
 }

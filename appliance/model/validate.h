@@ -54,6 +54,12 @@ const char *validate_path_fault(const char *path);
 void
 validate_paths(const struct object *before, const struct object *after, struct problems *p);
 
+/* Of an edit of this node's own pages: errors where their names can lead nowhere. Only for
+ * edits, as validate_directives: whatever becomes of their listener and of services with their
+ * names, validate_all only warns, so that no change of what is shared is refused for them. */
+void validate_webui(
+    const struct snapshot_pair *before, const struct snapshot_pair *after, struct problems *p);
+
 /* Objects that refer to (kind, id) in the pair, as problems "in_use" (severity error), each
  * naming the user. Returns how many. */
 size_t validate_in_use(

@@ -26,8 +26,8 @@ is_told(const struct problems *p, const char *code, const struct object *o)
     return false;
 }
 
-static void
-check_dates(
+void
+check_certificate_dates(
     const struct object *o, const struct x509_info *info, int64_t now_s, struct problems *p)
 {
     const struct problem where = checks_at(o, "/chain");
@@ -54,10 +54,10 @@ check_dates(
 }
 
 void
-check_certificate(const struct object *o, int64_t now_s, struct problems *p)
+check_pair(
+    const struct object *o, struct text chain, struct text key, int64_t now_s,
+    struct problems *p)
 {
-    struct text chain = object_text(o, F_CERTIFICATE_CHAIN);
-    struct text key = object_text(o, F_CERTIFICATE_KEY);
     struct x509_info info;
     struct error e = {0};
     if (x509_read(chain.s, chain.len, &info, &e) != ERR_OK) {
@@ -67,7 +67,7 @@ check_certificate(const struct object *o, int64_t now_s, struct problems *p)
             "The certificate chain cannot be read (%s): paste it again.", e.msg);
         return;
     }
-    check_dates(o, &info, now_s, p);
+    check_certificate_dates(o, &info, now_s, p);
     if (x509_check_key(chain.s, chain.len, key.s, key.len, &e) != ERR_OK) {
         const struct problem where = checks_at(o, "/key");
         problems_add(
@@ -76,6 +76,13 @@ check_certificate(const struct object *o, int64_t now_s, struct problems *p)
             "the certificate was requested.",
             e.msg);
     }
+}
+
+void
+check_certificate(const struct object *o, int64_t now_s, struct problems *p)
+{
+    check_pair(
+        o, object_text(o, F_CERTIFICATE_CHAIN), object_text(o, F_CERTIFICATE_KEY), now_s, p);
 }
 
 /* A name that a listener can show. */
@@ -112,7 +119,7 @@ read_certificates(struct name_check *nc)
         if (x509_read(chain.s, chain.len, &info, NULL) != ERR_OK) {
             continue;
         }
-        check_dates(list->items[i], &info, nc->c->now_s, nc->c->p);
+        check_certificate_dates(list->items[i], &info, nc->c->now_s, nc->c->p);
         for (char *s = info.names; *s != '\0'; s++) {
             *s = *s >= 'A' && *s <= 'Z' ? (char)(*s - 'A' + 'a') : *s;
         }

@@ -74,7 +74,16 @@ void check_rules(const struct checks *c);
 void check_paths(const struct checks *c);
 void check_vip_groups(const struct checks *c);
 void check_certificates(const struct checks *c);
+void check_webui(const struct checks *c); /* warnings only */
 /* One certificate by itself: key, validity. */
 void check_certificate(const struct object *o, int64_t now_s, struct problems *p);
+void check_webui_certificate(const struct object *o, int64_t now_s, struct problems *p);
+/* A chain and a key, in the fields of these names. */
+void check_pair(
+    const struct object *o, struct text chain, struct text key, int64_t now_s,
+    struct problems *p);
+struct x509_info;
+void check_certificate_dates(
+    const struct object *o, const struct x509_info *info, int64_t now_s, struct problems *p);
 
 #endif

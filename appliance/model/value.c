@@ -205,7 +205,7 @@ check_pem_chain(const char *s, size_t len, struct buf *out, struct error *e)
 }
 
 static err_t
-check_pem_ca(const char *s, size_t len, struct buf *out, struct error *e)
+check_pem_chain_or_none(const char *s, size_t len, struct buf *out, struct error *e)
 {
     return len == 0 ? ERR_OK : check_pem_chain(s, len, out, e);
 }
@@ -268,6 +268,12 @@ check_pem_key(const char *s, size_t len, struct buf *out, struct error *e)
     }
     return error_set(
         e, ERR_INVALID, "exactly one private key in PEM form is wanted, and nothing else");
+}
+
+static err_t
+check_pem_key_or_none(const char *s, size_t len, struct buf *out, struct error *e)
+{
+    return len == 0 ? ERR_OK : check_pem_key(s, len, out, e);
 }
 
 static err_t
@@ -343,8 +349,10 @@ static const value_check_fn checks[] = {
     [TT_TITLE] = check_free_text,
     [TT_URL] = value_check_url,
     [TT_PEM_CHAIN] = check_pem_chain,
-    [TT_PEM_CA] = check_pem_ca,
+    [TT_PEM_CA] = check_pem_chain_or_none,
+    [TT_PEM_CHAIN_OR_NONE] = check_pem_chain_or_none,
     [TT_PEM_KEY] = check_pem_key,
+    [TT_PEM_KEY_OR_NONE] = check_pem_key_or_none,
     [TT_NETWORK] = value_check_network,
     [TT_VIP] = value_check_vip,
     [TT_ENDPOINT] = value_check_endpoint,
@@ -368,7 +376,8 @@ value_check_text(
 {
     const char *allowed = "";
 
-    if (type == TT_PEM_CHAIN || type == TT_PEM_CA || type == TT_PEM_KEY) {
+    if (type == TT_PEM_CHAIN || type == TT_PEM_CA || type == TT_PEM_CHAIN_OR_NONE ||
+        type == TT_PEM_KEY || type == TT_PEM_KEY_OR_NONE) {
         allowed = "\t\n\r";
     } else if (type == TT_BODY) {
         allowed = "\t\n";

@@ -202,6 +202,39 @@ load_state(struct store *s, struct error *e)
     return code;
 }
 
+/* Singletons that came with a later release than wrote the database. */
+static err_t
+complete_local(struct store *s, struct error *e)
+{
+    CLEANUP(snapshot_cleanup) struct snapshot *local = NULL;
+    struct snapshot_edit *x = snapshot_edit_new(s->local);
+    struct commit_request q = {.author = "lockstepd", .summary = "new in this release"};
+    struct commit head;
+    int64_t local_rev;
+    bool missing = false;
+    err_t code;
+
+    for (unsigned k = 0; k < KIND_COUNT; k++) {
+        const struct schema_kind *kind = schema_kind((enum kind)k);
+
+        if (kind->singleton && kind->scope == SCOPE_LOCAL &&
+            snapshot_singleton(s->local, (enum kind)k) == NULL) {
+            snapshot_edit_put(x, object_singleton((enum kind)k));
+            missing = true;
+        }
+    }
+    if (!missing) {
+        snapshot_edit_free(x);
+        return ERR_OK;
+    }
+    code = snapshot_seal(x, &local, e);
+    if (code != ERR_OK) {
+        return code;
+    }
+    q.local_to = local;
+    return store_commit(s, &q, &head, &local_rev, e);
+}
+
 err_t
 store_load(struct store *s, struct store_state *ret, struct error *e)
 {
@@ -211,6 +244,9 @@ store_load(struct store *s, struct store_state *ret, struct error *e)
 
     store_enter(s);
     code = load_state(s, e);
+    if (code == ERR_OK) {
+        code = complete_local(s, e);
+    }
     if (code == ERR_OK) {
         code = waiting_load(s, &waiting, e);
     }

@@ -70,7 +70,7 @@ class Secrets(unittest.TestCase):
     def sentinel(cls, field, version):
         """A value of a secret field, and what of it must not be found."""
         text_type = field["text_type"]
-        if text_type == "pem_key":
+        if text_type in ("pem_key", "pem_key_or_none"):
             chain, key = cls.shapes.certificate(cls.node.root)
             return {"chain": chain, field["name"]: key}, parts(key)
         assert text_type == "password", "no sentinel for a secret of type " + text_type

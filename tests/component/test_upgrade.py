@@ -39,6 +39,7 @@ class Upgrade(unittest.TestCase):
         drafted = {c["name"] for c in admin.get("/api/v1/draft")["changes"]
                    if c["kind"] == "service"}
         self.assertEqual(drafted, {DRAFTED})
+        self.assertEqual(admin.get("/api/v1/webui")["hosts"], [])  # came later
         self.assertTrue(admin.get("/api/v1/verify")["ok"])
         self.assertEqual(self.version(made, "lockstep.db.before-0002"), 1)
         self.assertEqual(self.version(made, "lockstep.db.before-0003"), 2)

@@ -68,6 +68,7 @@ class Shapes:
         self.count = 0
         self.made = {}
         self.pair = self.certificate(folder)
+        self.together = {**TOGETHER, ("webui", "chain"): {"key": self.pair[1]}}
 
     @staticmethod
     def certificate(folder):
@@ -116,8 +117,8 @@ class Shapes:
                  "enum": lambda: [v for v in field["values"] if v != field.get("default")],
                  "int": lambda: [*field.get("examples", ()), field["min"], field["max"],
                                  min(field["min"] + 1, field["max"])]}
-        if field.get("text_type") in ("pem_chain", "pem_ca", "pem_key"):
-            found = [self.pair[field["text_type"] == "pem_key"]]
+        if field.get("text_type", "").startswith("pem_"):
+            found = [self.pair[field["text_type"].startswith("pem_key")]]
         elif field["type"] in ("ref", "record"):
             found = [self.element(kind, field)]
             found = [found] if field.get("list") else found
@@ -158,7 +159,7 @@ class Shapes:
                 continue
             for value in self.candidates(kind, field):
                 answer = self.patch(kind, name, {
-                    field["name"]: value, **TOGETHER.get((kind, field["name"]), {})})
+                    field["name"]: value, **self.together.get((kind, field["name"]), {})})
                 if answer.status == 200:
                     refused.pop(field["name"], None)
                     break

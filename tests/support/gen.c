@@ -253,6 +253,21 @@ fit_rule(struct gen *g, json_t *body, const struct snapshot_pair *pair)
     }
 }
 
+/* Mostly on a listener that there is. */
+static void
+fit_webui(struct gen *g, json_t *body, const struct snapshot_pair *pair)
+{
+    static const struct schema_field listener = {.type = FT_REF, .ref_kind = K_LISTENER};
+    json_t *name = gen_chance(g, 90) ? gen_ref(g, &listener, pair) : NULL;
+
+    if (name != NULL) {
+        json_object_set_new(body, "listener", name);
+    }
+    if (json_array_size(json_object_get(body, "hosts")) == 0 && gen_chance(g, 80)) {
+        json_object_set_new(body, "hosts", json_pack("[s]", "ui.example.test"));
+    }
+}
+
 static void
 fit_body(struct gen *g, enum kind kind, json_t *body, const struct snapshot_pair *pair)
 {
@@ -262,6 +277,8 @@ fit_body(struct gen *g, enum kind kind, json_t *body, const struct snapshot_pair
         fit_rule(g, body, pair);
     } else if (kind == K_LISTENER && is_word(body, "mode", "tcp")) {
         (void)json_object_del(body, "trusted_proxies");
+    } else if (kind == K_WEBUI) {
+        fit_webui(g, body, pair);
     } else if (kind == K_SERVICE && gen_chance(g, 70)) {
         (void)json_object_del(body, "rate_limit");
     }

@@ -402,11 +402,17 @@ put_text(struct gen *g, const struct schema_field *f, struct buf *b)
     case TT_URL: put_url(g, b); return;
     case TT_PEM_CHAIN: put_pem(g, b, &pem(g)->chain); return;
     case TT_PEM_CA:
+    case TT_PEM_CHAIN_OR_NONE:
         if (gen_chance(g, 70)) {
             put_pem(g, b, &pem(g)->chain);
         }
         return;
     case TT_PEM_KEY: put_pem(g, b, &pem(g)->key); return;
+    case TT_PEM_KEY_OR_NONE:
+        if (gen_chance(g, 70)) {
+            put_pem(g, b, &pem(g)->key);
+        }
+        return;
     case TT_PASSWORD:
         put_chars(g, b, alnum, (size_t)f->min);
         put_free_text(g, b, (size_t)f->max);

@@ -149,6 +149,9 @@ golden_again(struct golden *g)
         .url = json_string_value(json_object_get(g->peers, "url")),
         .peers = peers,
         .peer_count = take_peers(g, peers),
+        .api_address = "127.0.0.1",
+        .api_port = 8443,
+        .api_pem = buf_str(&g->placeholder),
     };
     struct problems p;
     struct error e = {0};

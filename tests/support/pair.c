@@ -84,12 +84,17 @@ pair_find(const struct pair *x, enum kind kind, const char *name)
 }
 
 static void
-reseal(struct pair *x, struct snapshot_edit *edit)
+reseal(struct pair *x, enum scope scope, struct snapshot_edit *edit)
 {
-    struct snapshot *shared = NULL;
+    struct snapshot *sealed = NULL;
     struct error e = {0};
-    must(snapshot_seal(edit, &shared, &e), &e);
-    set_shared(x, shared);
+    must(snapshot_seal(edit, &sealed, &e), &e);
+    if (scope == SCOPE_LOCAL) {
+        snapshot_unref(x->local);
+        x->local = sealed;
+        sealed = snapshot_ref(x->shared);
+    }
+    set_shared(x, sealed);
 }
 
 void
@@ -97,7 +102,7 @@ pair_remove(struct pair *x, enum kind kind, const char *name)
 {
     struct snapshot_edit *edit = snapshot_edit_new(x->shared);
     snapshot_edit_remove(edit, kind, pair_find(x, kind, name)->id);
-    reseal(x, edit);
+    reseal(x, SCOPE_SHARED, edit);
 }
 
 void
@@ -108,9 +113,9 @@ pair_set(struct pair *x, enum kind kind, const char *name, const char *patch)
     struct error e = {0};
     must(object_with(pair_find(x, kind, name), json, &o, &e), &e);
     json_decref(json);
-    struct snapshot_edit *edit = snapshot_edit_new(x->shared);
+    struct snapshot_edit *edit = snapshot_edit_new(snapshot_of(&x->objects, kind));
     snapshot_edit_put(edit, o);
-    reseal(x, edit);
+    reseal(x, schema_kind(kind)->scope, edit);
 }
 
 void

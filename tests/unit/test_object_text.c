@@ -83,6 +83,7 @@ body_with(enum kind kind, const struct schema_field *f, const struct text *t)
         [K_SERVER_STATE] = "{'name':'a','server':'server1'}",
         [K_SERVICE] = "{'name':'a','listeners':['listener1'],'pool':'pool1'}",
         [K_VIP_GROUP] = "{'name':'a','addresses':['192.0.2.1/24']}",
+        [K_WEBUI] = "{}",
     };
     json_t *body = lab_json(bodies[kind]);
     json_t *value = json_stringn_nocheck(t->s, t->len);

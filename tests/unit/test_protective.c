@@ -264,6 +264,14 @@ static const struct decision {
     {"service.note", WORDS},
     {"vip_group.primary", WORDS},
     {"vip_group.note", WORDS},
+    {"webui.name", WORDS},
+    {"webui.hosts", "without it nothing is published"},
+    {"webui.listener", "the pages are asked for by the same names, from the same networks"},
+    {"webui.position", SAFE},
+    {"webui.allowed_networks", SAFE},
+    {"webui.chain", "the listener shows one of its own certificates"},
+    {"webui.key", "a chain without its key is refused"},
+    {"webui.note", WORDS},
 };
 
 static size_t

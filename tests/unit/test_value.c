@@ -280,7 +280,7 @@ no_type_takes_broken_or_control_characters(void **state)
     for (unsigned type = 0; type < TEXT_TYPE_COUNT; type++) {
         struct buf b;
         struct error e;
-        bool pem = type == TT_PEM_CHAIN || type == TT_PEM_CA || type == TT_PEM_KEY;
+        bool pem = strncmp(schema_text_type_names[type], "pem_", 4) == 0;
 
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
             text_row_check((enum text_type)type, &rows[i]);
@@ -399,6 +399,9 @@ pem_chain_is_normalised_and_must_parse(void **state)
     takes(TT_PEM_CHAIN, windows(a, both), both);
     takes(TT_PEM_CHAIN, arena_printf(a, "subject=x\n%s", chain), chain);
     refuses(TT_PEM_CHAIN, "", "PEM block");
+    takes(TT_PEM_CHAIN_OR_NONE, "", "");
+    takes(TT_PEM_CHAIN_OR_NONE, windows(a, both), both);
+    refuses(TT_PEM_CHAIN_OR_NONE, "hello", "PEM block");
     refuses(TT_PEM_CHAIN, "hello", "PEM block");
     refuses(TT_PEM_CHAIN, buf_str(&p->key), "PRIVATE KEY");
     broken[strlen("-----BEGIN CERTIFICATE-----\n") + 9] ^= 1;
@@ -436,6 +439,9 @@ pem_key_is_one_key_without_passphrase(void **state)
     takes(TT_PEM_KEY, BLOCK("RSA PRIVATE KEY"), BLOCK("RSA PRIVATE KEY"));
     takes(TT_PEM_KEY, CURVE BLOCK("EC PRIVATE KEY"), BLOCK("EC PRIVATE KEY"));
     refuses(TT_PEM_KEY, "", "PEM block");
+    takes(TT_PEM_KEY_OR_NONE, "", "");
+    takes(TT_PEM_KEY_OR_NONE, windows(a, key), key);
+    refuses(TT_PEM_KEY_OR_NONE, CURVE, "exactly one private key");
     refuses(TT_PEM_KEY, CURVE, "exactly one private key");
     refuses(TT_PEM_KEY, buf_str(&p->chain), "exactly one private key");
     refuses(TT_PEM_KEY, arena_printf(a, "%s%s", key, key), "exactly one private key");

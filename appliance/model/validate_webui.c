@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* This node's own pages on a shared listener. What other nodes decide about that listener and
+ * its services must never be refused because of it, so that most here are warnings. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/x509.h"
+#include "model/validate_checks.h"
+#include "model/webui.h"
+
+static const struct object *
+webui_of(const struct snapshot_pair *pair)
+{
+    return pair->local != NULL ? snapshot_singleton(pair->local, K_WEBUI) : NULL;
+}
+
+/* That the pages cannot be published at this place. */
+static void
+report_place(
+    const struct object *o, enum webui_place place, enum severity severity, struct problems *p)
+{
+    static const char *const why[] = {
+        [WEBUI_NO_LISTENER] = "does not exist",
+        [WEBUI_LISTENER_OFF] = "is off",
+        [WEBUI_LISTENER_TCP] = "has mode tcp and sees no host names",
+    };
+    const struct problem where = checks_at(o, "/listener");
+
+    if (place == WEBUI_UNPUBLISHED || place == WEBUI_PUBLISHED) {
+        return;
+    }
+    problems_add(
+        p, severity, "webui_listener", &where,
+        "The listener \"%s\" %s, so this node's own pages are not published at %s: choose "
+        "another one of mode http, or go on with the node's own address.",
+        object_text(o, F_WEBUI_LISTENER).s, why[place],
+        object_value(o, F_WEBUI_HOSTS)->u.items[0].u.text.s);
+}
+
+/* A service that has one of the names, too. */
+static void
+report_meeting(
+    const struct object *o, const struct object *service, uint32_t index,
+    enum severity severity, struct problems *p)
+{
+    bool first = object_int(o, F_WEBUI_POSITION) == V_WEBUI_POSITION_FIRST;
+    bool whole = strcmp(object_text(service, F_SERVICE_PATH).s, "/") == 0;
+    const char *host = object_value(service, F_SERVICE_HOSTS)->u.items[index].u.text.s;
+    const struct problem where = checks_at(o, "/hosts");
+
+    if (first) {
+        problems_add(
+            p, SEVERITY_WARNING, "webui_host", &where,
+            "On this node %s leads to its own pages and not to the service \"%s\": choose "
+            "another name, or the position last.",
+            host, service->name.s);
+    } else if (whole) {
+        problems_add(
+            p, severity, "webui_host", &where,
+            "The service \"%s\" has %s on this listener already, so this node's own pages are "
+            "not found there: choose another name, or the position first.",
+            service->name.s, host);
+    }
+}
+
+static void
+check_meetings(
+    const struct snapshot_pair *pair, const struct object *listener, enum severity severity,
+    struct problems *p)
+{
+    const struct object *o = webui_of(pair);
+    const struct object *const *services;
+    size_t count = snapshot_kind(pair->shared, K_SERVICE, &services);
+    uint32_t index;
+
+    for (size_t i = 0; i < count; i++) {
+        if (webui_meets(o, services[i], listener, &index)) {
+            report_meeting(o, services[i], index, severity, p);
+        }
+    }
+}
+
+static void
+check_clear(const struct object *o, const struct object *listener, struct problems *p)
+{
+    const struct problem where = checks_at(o, "/listener");
+
+    if (!object_bool(listener, F_LISTENER_TLS)) {
+        problems_add(
+            p, SEVERITY_WARNING, "webui_clear", &where,
+            "The listener \"%s\" has no TLS: passwords and keys pass in clear, and browsers "
+            "do not stay signed in. Choose one with TLS.",
+            listener->name.s);
+    }
+}
+
+/* Severity of what makes the names lead nowhere. */
+static void
+check_published(const struct snapshot_pair *pair, enum severity severity, struct problems *p)
+{
+    const struct object *listener;
+    enum webui_place place = webui_place(pair, &listener);
+    const struct object *o = webui_of(pair);
+
+    report_place(o, place, place == WEBUI_LISTENER_TCP ? severity : SEVERITY_WARNING, p);
+    if (place == WEBUI_PUBLISHED) {
+        check_clear(o, listener, p);
+        check_meetings(pair, listener, severity, p);
+    }
+}
+
+/* Whether a certificate's names, space separated, have a host. */
+static bool
+is_named(const char *names, struct text host)
+{
+    const char *dot = memchr(host.s, '.', host.len);
+    size_t tail = dot != NULL ? host.len - (size_t)(dot - host.s) : 0;
+
+    while (*names != '\0') {
+        size_t len = strcspn(names, " ");
+
+        if (len == host.len && strncasecmp(names, host.s, len) == 0) {
+            return true;
+        }
+        if (tail > 0 && len == tail + 1 && names[0] == '*' &&
+            strncasecmp(names + 1, dot, tail) == 0) {
+            return true;
+        }
+        names += len + (names[len] == ' ');
+    }
+    return false;
+}
+
+static void
+check_names(const struct object *o, const struct x509_info *info, struct problems *p)
+{
+    const struct value *hosts = object_value(o, F_WEBUI_HOSTS);
+
+    for (uint32_t i = 0; i < hosts->count; i++) {
+        struct text host = hosts->u.items[i].u.text;
+        char pointer[32];
+
+        if (is_named(info->names, host)) {
+            continue;
+        }
+        (void)snprintf(pointer, sizeof(pointer), "/hosts/%u", i);
+        const struct problem where = checks_at(o, pointer);
+        problems_add(
+            p, SEVERITY_WARNING, "certificate_names", &where,
+            "The certificate of this node's own pages is not for %s, where the listener shows "
+            "one of its own: give one that names it.",
+            host.s);
+        return;
+    }
+}
+
+void
+check_webui(const struct checks *c)
+{
+    const struct object *o = webui_of(c->pair);
+    struct text chain;
+    struct x509_info info;
+
+    if (o == NULL || c->pair->shared == NULL) {
+        return;
+    }
+    check_published(c->pair, SEVERITY_WARNING, c->p);
+    chain = object_text(o, F_WEBUI_CHAIN);
+    if (chain.len > 0 && x509_read(chain.s, chain.len, &info, NULL) == ERR_OK) {
+        check_certificate_dates(o, &info, c->now_s, c->p);
+        check_names(o, &info, c->p);
+    }
+}
+
+void
+check_webui_certificate(const struct object *o, int64_t now_s, struct problems *p)
+{
+    struct text chain = object_text(o, F_WEBUI_CHAIN);
+    struct text key = object_text(o, F_WEBUI_KEY);
+
+    if (chain.len > 0 && key.len > 0) {
+        check_pair(o, chain, key, now_s, p);
+    } else if (chain.len > 0 || key.len > 0) {
+        const struct problem where = checks_at(o, chain.len > 0 ? "/key" : "/chain");
+        problems_add(
+            p, SEVERITY_ERROR, "certificate_key", &where,
+            "A certificate chain and its private key are given together, or neither.");
+    }
+}
+
+void
+validate_webui(
+    const struct snapshot_pair *before, const struct snapshot_pair *after, struct problems *p)
+{
+    const struct object *was = webui_of(before);
+    const struct object *is = webui_of(after);
+
+    if (is != NULL && (was == NULL || !hash_equal(&was->objhash, &is->objhash))) {
+        check_published(after, SEVERITY_ERROR, p);
+    }
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* This node's own pages behind a listener that all nodes share: their names in its map, one
+ * backend, and its files. */
+#include "model/webui.h"
+#include "render/quote.h"
+#include "render/rule.h"
+
+void
+layout_webui_make(struct layout *p)
+{
+    const struct object *o = snapshot_singleton(p->in->objects.local, K_WEBUI);
+    const struct object *listener;
+
+    p->webui = (struct layout_webui){NULL};
+    if (p->in->api_port == 0 || webui_place(&p->in->objects, &listener) != WEBUI_PUBLISHED) {
+        return;
+    }
+    p->webui = (struct layout_webui){
+        .object = o,
+        .listener = &p->listeners[refs_place(&p->refs, listener)],
+        .first = fields_int(o, F_WEBUI_POSITION) == V_WEBUI_POSITION_FIRST,
+        .certified = fields_int(listener, F_LISTENER_TLS) != 0 &&
+                     fields_text(o, F_WEBUI_CHAIN).len > 0 &&
+                     fields_text(o, F_WEBUI_KEY).len > 0,
+    };
+}
+
+bool
+layout_webui_takes(const struct layout *p, const struct object *listener, struct text host)
+{
+    const struct layout_webui *x = &p->webui;
+
+    return x->first && x->listener->object == listener && webui_has_host(x->object, host);
+}
+
+/* Whether a service of the listener has a host at the path "/". */
+static bool
+is_taken(const struct layout *p, struct text host)
+{
+    const struct layout_listener *l = p->webui.listener;
+
+    for (uint32_t i = 0; i < l->count; i++) {
+        const struct object *service = p->services[p->routes[l->first + i]].object;
+        const struct value *hosts = object_field(service, F_SERVICE_HOSTS);
+        bool root = !fields_differ(service, F_SERVICE_PATH);
+
+        for (uint32_t j = 0; root && j < hosts->count; j++) {
+            struct text other = hosts->u.items[j].u.text;
+
+            if (other.len == host.len && memcmp(other.s, host.s, host.len) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+void
+webui_put_map(struct buf *out, const struct layout *p)
+{
+    const struct value *hosts = object_field(p->webui.object, F_WEBUI_HOSTS);
+
+    PUT(out, "# this node's own pages\n");
+    for (uint32_t i = 0; i < hosts->count; i++) {
+        struct text host = hosts->u.items[i].u.text;
+
+        if (p->webui.first || !is_taken(p, host)) {
+            writer_put_text(out, host);
+            PUT(out, "/ " LAYOUT_BACKEND_WEBUI "\n");
+        }
+    }
+}
+
+void
+haproxy_webui_write(struct writer *w)
+{
+    const struct render_input *in = w->layout->in;
+    const struct object *o = w->layout->webui.object;
+
+    if (o == NULL) {
+        return;
+    }
+    writer_fixed(
+        w, "\n"
+           "# This node's own pages and API.\n");
+    w->object = o;
+    PUT(w->out, "backend " LAYOUT_BACKEND_WEBUI);
+    writer_end(w, F_WEBUI_HOSTS);
+    if (object_field(o, F_WEBUI_ALLOWED_NETWORKS)->count > 0) {
+        PUT(w->out, "    http-request deny status 403 if !{ src");
+        list_put(w->out, LIST_WEBUI, quote_text(""));
+        PUT(w->out, " }");
+        writer_end(w, F_WEBUI_ALLOWED_NETWORKS);
+    }
+    writer_fixed(
+        w, "    # An apply may be waited for, and event streams do not end.\n"
+           "    timeout server 1h\n");
+    PUT(w->out, "    server api ");
+    writer_put_address(w->out, quote_text(in->api_address), in->api_port);
+    PUT(w->out, " ssl verify required ca-file " WEBUI_CA);
+    writer_end(w, F_WEBUI_HOSTS);
+    w->object = NULL;
+}
+
+void
+webui_write(struct rendered *r, struct layout *p)
+{
+    const struct object *o = p->webui.object;
+    const struct value *networks;
+    struct artefact *a;
+
+    if (o == NULL) {
+        return;
+    }
+    a = rendered_add(r, WEBUI_CA, "", "");
+    writer_put_text(&a->bytes, quote_text(p->in->api_pem));
+    networks = object_field(o, F_WEBUI_ALLOWED_NETWORKS);
+    if (networks->count == 0) {
+        return;
+    }
+    a = rendered_add(r, LIST_FOLDER LIST_WEBUI, "", LIST_SUFFIX);
+    a->object = o;
+    for (uint32_t i = 0; i < networks->count; i++) {
+        writer_put_text(&a->bytes, networks->u.items[i].u.text);
+        buf_putc(&a->bytes, '\n');
+    }
+}
