@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "engine/commit.h"
 #include "engine/first_start.h"
+#include "store/sessions.h"
 
 #define SECRET_BYTES     32
 #define CSRF_BYTES       24

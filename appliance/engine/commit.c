@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "engine/generation.h"
 #include "engine/members.h"
+#include "store/sessions.h"
 
 #define SUMMARY_ROOM 160 /* bytes of the summary that name objects; then "and 3 more" */
 

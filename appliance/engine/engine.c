@@ -20,6 +20,7 @@
 #include "engine/stats.h"
 #include "engine/watcher.h"
 #include "model/validate.h"
+#include "store/sessions.h"
 
 /* ---- threads ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/members.h"
+#include "store/members.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "engine/inner.h"
+#include "engine/members_inner.h"
 #include "model/validate.h"
-#include "store/members.h"
 #include "version_gen.h"
 
 #define KEY_RANDOM_BYTES 32
@@ -167,8 +167,8 @@ members_is_key(struct engine *en, const char *key)
 /* ---- changing: engine thread ---- */
 
 /* In the database, then in memory. */
-static err_t
-save(struct engine *en, struct member_list *next, struct error *e)
+err_t
+members_save(struct engine *en, struct member_list *next, struct error *e)
 {
     struct members *m = en->members;
     err_t code = store_member_put(en->store, next->items, next->count, e);
@@ -234,7 +234,7 @@ members_refresh(struct engine *en)
     ASSERT(engine_on_own_thread(en));
     if (!describe_self(en, &next.items[next.self])) {
         member_list_free(&next);
-    } else if (save(en, &next, &e) != ERR_OK) {
+    } else if (members_save(en, &next, &e) != ERR_OK) {
         log_warning("what this node says of itself cannot be saved: %s", e.msg);
     }
 }
@@ -248,8 +248,8 @@ compare_ids(const void *a, const void *b)
     return strcmp(x->id, y->id);
 }
 
-static size_t
-place_of(const struct member_list *l, const char *id)
+size_t
+members_place(const struct member_list *l, const char *id)
 {
     size_t i = 0;
 
@@ -257,6 +257,16 @@ place_of(const struct member_list *l, const char *id)
         i++;
     }
     return i;
+}
+
+void
+members_sort(struct member_list *l)
+{
+    char self[MEMBER_ID_BYTES];
+
+    memcpy(self, l->items[l->self].id, sizeof self);
+    qsort(l->items, l->count, sizeof *l->items, compare_ids);
+    l->self = members_place(l, self);
 }
 
 err_t
@@ -274,7 +284,7 @@ members_open(struct engine *en, struct error *e)
     if (code != ERR_OK) {
         return code;
     }
-    m->list.self = place_of(&m->list, id);
+    m->list.self = members_place(&m->list, id);
     if (m->list.self < m->list.count) {
         /* Until members_present tells: where it listened last. */
         memcpy(m->url, m->list.items[m->list.self].url, sizeof m->url);
@@ -282,15 +292,15 @@ members_open(struct engine *en, struct error *e)
         return ERR_OK;
     }
     struct member_list first = copy_of(&m->list);
-    struct member *self = &first.items[first.count++];
+    struct member *self = &first.items[first.count];
 
+    first.self = first.count++;
     *self = (struct member){.seq = 0};
     (void)snprintf(self->id, sizeof self->id, "%s", id);
     new_key(self->key);
     (void)describe_self(en, self);
-    qsort(first.items, first.count, sizeof *first.items, compare_ids);
-    first.self = place_of(&first, id);
-    return save(en, &first, e);
+    members_sort(&first);
+    return members_save(en, &first, e);
 }
 
 void
@@ -328,7 +338,7 @@ present_on_engine(struct engine *en, void *ctx, struct error *e)
             return ERR_OK;
         }
     }
-    return save(en, &next, e);
+    return members_save(en, &next, e);
 }
 
 err_t
@@ -339,191 +349,12 @@ members_present(struct engine *en, const char *url, const char *pin, struct erro
     return engine_run(en, present_on_engine, &p, e);
 }
 
-static void
-keep_self(struct member_list *l)
+void
+members_keep_self(struct member_list *l)
 {
     l->items[0] = l->items[l->self];
     l->count = 1;
     l->self = 0;
-}
-
-struct merging {
-    const struct members_offer *offer;
-    bool changed;
-    bool forgotten; /* by the others */
-};
-
-static err_t
-check_clash(const struct member_list *l, const struct member *m, struct error *e)
-{
-    for (size_t i = 0; i < l->count; i++) {
-        const struct member *other = &l->items[i];
-
-        if (other->gone || m->gone || strcmp(other->id, m->id) == 0) {
-            continue;
-        }
-        if (strcmp(other->name, m->name) == 0) {
-            return error_set(
-                e, ERR_INVALID, "two nodes are called \"%s\": give one of them another name",
-                m->name);
-        }
-        if (m->url[0] != '\0' && strcmp(other->url, m->url) == 0) {
-            return error_set(
-                e, ERR_INVALID, "the nodes \"%s\" and \"%s\" have one address, %s", other->name,
-                m->name, m->url);
-        }
-    }
-    return ERR_OK;
-}
-
-/* Somebody knows a newer record of this node than it has itself: its database is an old one, or
- * it was forgotten. */
-static void
-take_self(struct member *self, const struct member *offered, struct merging *g)
-{
-    bool newer = offered->seq > self->seq || (offered->seq == self->seq && offered->gone);
-
-    if (!newer) {
-        return;
-    }
-    g->changed = true;
-    g->forgotten = g->forgotten || (offered->gone && g->offer->how != MEMBERS_JOINING);
-    /* Who was forgotten does not outbid the tombstone. */
-    self->seq = g->forgotten ? offered->seq : offered->seq + 1;
-}
-
-static bool
-is_gap(const struct member *m)
-{
-    return m->key[0] == '\0' || m->key_refused;
-}
-
-static err_t
-take_one(struct member_list *l, const struct member *m, struct merging *g, struct error *e)
-{
-    size_t at = place_of(l, m->id);
-    bool own_word = g->offer->from != NULL && strcmp(g->offer->from, m->id) == 0;
-    struct member *held = &l->items[at];
-    err_t code;
-
-    if (at == l->self) {
-        take_self(held, m, g);
-        return ERR_OK;
-    }
-    if (at == l->count && l->count == MEMBERS_MAX) {
-        return error_set(e, ERR_LIMIT, "a cluster has at most %d nodes", MEMBERS_MAX);
-    }
-    if (at < l->count && !member_replaces(m, held)) {
-        /* A node of an older release handed the record on without its last fields. */
-        if (m->seq == held->seq && !held->gone && held->tables_address[0] == '\0' &&
-            m->tables_address[0] != '\0') {
-            memcpy(held->tables_address, m->tables_address, sizeof held->tables_address);
-            held->tables_port = m->tables_port;
-            g->changed = true;
-        }
-        /* A key fills a gap, or comes from the node itself. */
-        if (m->key[0] != '\0' && !held->gone && strcmp(held->key, m->key) != 0 &&
-            (is_gap(held) || own_word)) {
-            memcpy(held->key, m->key, sizeof held->key);
-            held->key_refused = false;
-            g->changed = true;
-        }
-        return ERR_OK;
-    }
-    code = check_clash(l, m, e);
-    if (code != ERR_OK) {
-        return code;
-    }
-    if (at == l->count) {
-        *held = *m;
-        l->count++;
-    } else {
-        const struct member former = *held;
-
-        *held = *m;
-        if (m->key[0] == '\0' || (!is_gap(&former) && !own_word)) {
-            memcpy(held->key, former.key, sizeof held->key);
-            held->key_refused = former.key_refused;
-        }
-    }
-    if (held->gone) {
-        crypt_wipe(held->key, sizeof held->key);
-    }
-    g->changed = true;
-    return ERR_OK;
-}
-
-bool
-member_list_has(const struct member_list *l, const char *id)
-{
-    size_t at = place_of(l, id);
-
-    return at < l->count && !l->items[at].gone;
-}
-
-static bool
-is_alone(const struct member_list *l)
-{
-    for (size_t i = 0; i < l->count; i++) {
-        if (i != l->self && !l->items[i].gone) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* A node that has left raised its seq: who knows an older record of it has not heard of that.
- * Else a list that was on its way would bring back who left. */
-static bool
-is_late(const struct member_list *l, const struct members_offer *o)
-{
-    const struct member *self = &l->items[l->self];
-    bool late = o->how == MEMBERS_ASKED && !member_list_has(l, o->from);
-
-    for (size_t i = 0; i < o->count && o->how == MEMBERS_TOLD && is_alone(l); i++) {
-        const struct member *m = &o->items[i];
-
-        late = late || (strcmp(m->id, self->id) == 0 && m->seq < self->seq);
-    }
-    return late;
-}
-
-static err_t
-merge_on_engine(struct engine *en, void *ctx, struct error *e)
-{
-    struct merging *g = ctx;
-    struct member_list next = copy_of(&en->members->list);
-    char self[MEMBER_ID_BYTES];
-    err_t code = ERR_OK;
-
-    next.items = xrealloc(next.items, (next.count + g->offer->count + 1) * sizeof *next.items);
-    memcpy(self, next.items[next.self].id, sizeof self);
-    for (size_t i = 0;
-         !is_late(&en->members->list, g->offer) && i < g->offer->count && code == ERR_OK; i++) {
-        code = take_one(&next, &g->offer->items[i], g, e);
-    }
-    if (code != ERR_OK || !g->changed) {
-        member_list_free(&next);
-        return code;
-    }
-    qsort(next.items, next.count, sizeof *next.items, compare_ids);
-    next.self = place_of(&next, self);
-    if (g->forgotten) {
-        log_warning("the other nodes have forgotten this one: it is alone now");
-        keep_self(&next);
-    }
-    return save(en, &next, e);
-}
-
-err_t
-members_merge(
-    struct engine *en, const struct members_offer *offer, bool *ret_changed, struct error *e)
-{
-    struct merging g = {.offer = offer};
-    err_t code = engine_run(en, merge_on_engine, &g, e);
-
-    *ret_changed = code == ERR_OK && g.changed;
-    return code;
 }
 
 static void
@@ -542,7 +373,7 @@ remove_on_engine(struct engine *en, void *ctx, struct error *e)
 {
     const char *id = ctx;
     struct member_list next = copy_of(&en->members->list);
-    size_t at = place_of(&next, id);
+    size_t at = members_place(&next, id);
 
     if (at == next.count || (at != next.self && next.items[at].gone)) {
         member_list_free(&next);
@@ -553,9 +384,9 @@ remove_on_engine(struct engine *en, void *ctx, struct error *e)
     }
     if (at == next.self) {
         next.items[at].seq += 2;
-        keep_self(&next);
+        members_keep_self(&next);
     }
-    return save(en, &next, e);
+    return members_save(en, &next, e);
 }
 
 err_t
@@ -580,7 +411,7 @@ key_on_engine(struct engine *en, void *ctx, struct error *e)
     memcpy(former, self->key, sizeof former);
     new_key(self->key);
     self->seq++;
-    code = save(en, &next, e);
+    code = members_save(en, &next, e);
     if (code == ERR_OK) {
         lock_take(&m->lock);
         memcpy(m->former_key, former, sizeof former);
@@ -607,7 +438,7 @@ note_on_engine(struct engine *en, void *ctx, struct error *e)
 {
     const struct noting *n = ctx;
     struct member_list *l = &en->members->list;
-    size_t at = place_of(l, n->id);
+    size_t at = members_place(l, n->id);
 
     (void)e;
     lock_take(&en->members->lock);

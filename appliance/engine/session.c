@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/lock.h"
+#include "store/sessions.h"
 
 struct entry {
     struct session_row row;

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/tunables.h"
+#include "store/sessions.h"
 #include "store/store.h"
 
 #define SESSIONS_MAX          1024

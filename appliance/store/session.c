@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "store/inner.h"
+#include "store/sessions.h"
 
 /* A single statement is a transaction of its own. */
 err_t

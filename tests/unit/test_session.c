@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "engine/session.h"
+#include "store/sessions.h"
 
 struct fixture {
     int64_t now_ms;

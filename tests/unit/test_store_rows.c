@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "store/sessions.h"
 #include "tests/support/store_lab.h"
 
 static int

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What another node knows of the members, taken over. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "engine/inner.h"
+#include "engine/members_inner.h"
+
+struct merging {
+    const struct members_offer *offer;
+    bool changed;
+    bool forgotten; /* by the others */
+};
+
+static err_t
+check_clash(const struct member_list *l, const struct member *m, struct error *e)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        const struct member *other = &l->items[i];
+
+        if (other->gone || m->gone || strcmp(other->id, m->id) == 0) {
+            continue;
+        }
+        if (strcmp(other->name, m->name) == 0) {
+            return error_set(
+                e, ERR_INVALID, "two nodes are called \"%s\": give one of them another name",
+                m->name);
+        }
+        if (m->url[0] != '\0' && strcmp(other->url, m->url) == 0) {
+            return error_set(
+                e, ERR_INVALID, "the nodes \"%s\" and \"%s\" have one address, %s", other->name,
+                m->name, m->url);
+        }
+    }
+    return ERR_OK;
+}
+
+/* Somebody knows a newer record of this node than it has itself: its database is an old one, or
+ * it was forgotten. */
+static void
+take_self(struct member *self, const struct member *offered, struct merging *g)
+{
+    bool newer = offered->seq > self->seq || (offered->seq == self->seq && offered->gone);
+
+    if (!newer) {
+        return;
+    }
+    g->changed = true;
+    g->forgotten = g->forgotten || (offered->gone && g->offer->how != MEMBERS_JOINING);
+    /* Who was forgotten does not outbid the tombstone. */
+    self->seq = g->forgotten ? offered->seq : offered->seq + 1;
+}
+
+static bool
+is_gap(const struct member *m)
+{
+    return m->key[0] == '\0' || m->key_refused;
+}
+
+static err_t
+take_one(struct member_list *l, const struct member *m, struct merging *g, struct error *e)
+{
+    size_t at = members_place(l, m->id);
+    bool own_word = g->offer->from != NULL && strcmp(g->offer->from, m->id) == 0;
+    struct member *held = &l->items[at];
+    err_t code;
+
+    if (at == l->self) {
+        take_self(held, m, g);
+        return ERR_OK;
+    }
+    if (at == l->count && l->count == MEMBERS_MAX) {
+        return error_set(e, ERR_LIMIT, "a cluster has at most %d nodes", MEMBERS_MAX);
+    }
+    if (at < l->count && !member_replaces(m, held)) {
+        /* A node of an older release handed the record on without its last fields. */
+        if (m->seq == held->seq && !held->gone && held->tables_address[0] == '\0' &&
+            m->tables_address[0] != '\0') {
+            memcpy(held->tables_address, m->tables_address, sizeof held->tables_address);
+            held->tables_port = m->tables_port;
+            g->changed = true;
+        }
+        /* A key fills a gap, or comes from the node itself. */
+        if (m->key[0] != '\0' && !held->gone && strcmp(held->key, m->key) != 0 &&
+            (is_gap(held) || own_word)) {
+            memcpy(held->key, m->key, sizeof held->key);
+            held->key_refused = false;
+            g->changed = true;
+        }
+        return ERR_OK;
+    }
+    code = check_clash(l, m, e);
+    if (code != ERR_OK) {
+        return code;
+    }
+    if (at == l->count) {
+        *held = *m;
+        l->count++;
+    } else {
+        const struct member former = *held;
+
+        *held = *m;
+        if (m->key[0] == '\0' || (!is_gap(&former) && !own_word)) {
+            memcpy(held->key, former.key, sizeof held->key);
+            held->key_refused = former.key_refused;
+        }
+    }
+    if (held->gone) {
+        crypt_wipe(held->key, sizeof held->key);
+    }
+    g->changed = true;
+    return ERR_OK;
+}
+
+bool
+member_list_has(const struct member_list *l, const char *id)
+{
+    size_t at = members_place(l, id);
+
+    return at < l->count && !l->items[at].gone;
+}
+
+static bool
+is_alone(const struct member_list *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        if (i != l->self && !l->items[i].gone) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A node that has left raised its seq: who knows an older record of it has not heard of that.
+ * Else a list that was on its way would bring back who left. */
+static bool
+is_late(const struct member_list *l, const struct members_offer *o)
+{
+    const struct member *self = &l->items[l->self];
+    bool late = o->how == MEMBERS_ASKED && !member_list_has(l, o->from);
+
+    for (size_t i = 0; i < o->count && o->how == MEMBERS_TOLD && is_alone(l); i++) {
+        const struct member *m = &o->items[i];
+
+        late = late || (strcmp(m->id, self->id) == 0 && m->seq < self->seq);
+    }
+    return late;
+}
+
+static err_t
+merge_on_engine(struct engine *en, void *ctx, struct error *e)
+{
+    struct merging *g = ctx;
+    struct member_list next = members_get(en);
+    bool late = is_late(&next, g->offer);
+    err_t code = ERR_OK;
+
+    next.items = xrealloc(next.items, (next.count + g->offer->count + 1) * sizeof *next.items);
+    for (size_t i = 0; !late && i < g->offer->count && code == ERR_OK; i++) {
+        code = take_one(&next, &g->offer->items[i], g, e);
+    }
+    if (code != ERR_OK || !g->changed) {
+        member_list_free(&next);
+        return code;
+    }
+    members_sort(&next);
+    if (g->forgotten) {
+        log_warning("the other nodes have forgotten this one: it is alone now");
+        members_keep_self(&next);
+    }
+    return members_save(en, &next, e);
+}
+
+err_t
+members_merge(
+    struct engine *en, const struct members_offer *offer, bool *ret_changed, struct error *e)
+{
+    struct merging g = {.offer = offer};
+    err_t code = engine_run(en, merge_on_engine, &g, e);
+
+    *ret_changed = code == ERR_OK && g.changed;
+    return code;
+}
