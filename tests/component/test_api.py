@@ -147,7 +147,8 @@ class Walk(Case):
         self.assertEqual(api.get("/api/v1/draft")["count"], 0)
 
     def test_6_singletons(self):
-        for path, change in (("haproxy", {"maxconn": 3210}), ("node", {"note": "rack 4"})):
+        for path, change in (("haproxy", {"maxconn": 3210}), ("node", {"note": "rack 4"}),
+                             ("webui", {"hosts": ["proxy1.test"]})):
             read = self.api.call("GET", "/api/v1/" + path)
             tag = {"If-Match": read.headers["ETag"]}
             body = {k: v for k, v in read.json.items() if k not in ("id", "kind")}
