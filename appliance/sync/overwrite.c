@@ -190,20 +190,6 @@ fetch_all(struct overwriting *o)
     return reached;
 }
 
-/* A node that took it is ahead of this one until it is stored here, too: a round may have
- * fetched it from there meanwhile. */
-static err_t
-store_here(struct overwriting *o, struct error *e)
-{
-    struct sync_view seen = {.have = false};
-    struct error unused;
-    err_t code = sync_overwrite(o->c->en, &o->own, &o->commit, o->q->who, e);
-    bool fetched = code == ERR_CONFLICT &&
-                   sync_look(o->c->en, &o->commit.id, &seen, &unused) == ERR_OK && seen.leads;
-
-    return fetched ? ERR_OK : code;
-}
-
 static err_t
 run(struct overwriting *o, struct error *e)
 {
@@ -227,7 +213,7 @@ run(struct overwriting *o, struct error *e)
         return error_set(
             e, ERR_CONFLICT, "%s: %.180s", o->targets[0].member.name, o->targets[0].error.msg);
     }
-    code = store_here(o, e);
+    code = sync_overwrite(o->c->en, &o->own, &o->commit, o->q->who, e);
     if (code == ERR_OK) {
         (void)snprintf(
             text, sizeof text, "revision %lld, over %zu nodes", (long long)o->commit.rev,
