@@ -371,6 +371,8 @@ class Walk(Case):
         api.expect(404, "POST", "/api/v1/cluster/forget", {"node": "absent"})
         api.expect(404, "GET", "/api/v1/cluster/compare?node=absent")
         api.expect(409, "POST", "/api/v1/cluster/overwrite", {})
+        self.assertEqual(api.get("/api/v1/cluster/drafts")["nodes"][0]["changes"], [])
+        api.expect(404, "POST", "/api/v1/cluster/drafts/take", {"node": "absent"})
         api.expect(204, "POST", "/api/v1/session/unlock")
         api.expect(204, "DELETE", "/api/v1/session/unlock")
         self.assertNotEqual(api.expect(200, "POST", "/api/v1/cluster/key")["key"], own["key"])
@@ -397,6 +399,9 @@ class Walk(Case):
         peer.expect(204, "DELETE", "/peer/v1/trial?commit=" + "0" * 64)
         peer.expect(422, "DELETE", "/peer/v1/trial?commit=" + "x" * 64)
         self.assertEqual(peer.get("/peer/v1/health")["head"], health["head"])
+        self.assertEqual(peer.get("/peer/v1/draft?content=1")["rows"], [])
+        self.assertEqual(peer.expect(200, "POST", "/peer/v1/draft/taken", {"taken": []})["left"], 0)
+        peer.expect(422, "POST", "/peer/v1/draft/taken", {"taken": [["node", "x", None]]})
         login = {"name": "handed", "note": "", "password": "scrypt$15$8$1$%s$%s" % ("A" * 22, "A" * 43)}
         handed = {"admin": login, "overwrite": False, "who": "admin maria"}
         self.assertEqual(peer.expect(200, "POST", "/peer/v1/account", handed), {"state": "created"})
@@ -404,12 +409,14 @@ class Walk(Case):
 
     def test_z_no_operation_was_left_out(self):
         # These succeed with other nodes only.
-        elsewhere = {"cluster_admin", "cluster_forget", "cluster_overwrite", "cluster_compare"}
-        for name in elsewhere:
-            path = "cluster/" + name.rpartition("_")[2]
-            self.assertTrue(any(path in read_text(f) for f in
-                                ("test_sync.py", "test_conditions.py", "test_copy_admin.py")))
-        self.assertEqual(sorted(api_module.ALL - api_module.HITS - elsewhere), [])
+        elsewhere = {"cluster_admin": "cluster/admin", "cluster_forget": "cluster/forget",
+                     "cluster_overwrite": "cluster/overwrite",
+                     "cluster_compare": "cluster/compare", "cluster_draft_take": "drafts/take"}
+        tests = [read_text(f) for f in ("test_sync.py", "test_conditions.py",
+                                        "test_copy_admin.py", "test_drafts.py")]
+        for path in elsewhere.values():
+            self.assertTrue(any(path in text for text in tests), path)
+        self.assertEqual(sorted(api_module.ALL - api_module.HITS - set(elsewhere)), [])
 
 
 def read_text(name):

@@ -269,7 +269,8 @@ class Refusing(Pair):
         with self.b.ns, socket.create_server(("0.0.0.0", 8081)):
             self.a.api.expect(200, "POST", "/api/v1/publish",
                               {"url": "http://busy.test:8081", "to": [self.backend.target]})
-            task = self.a.api.apply()
+            task = self.a.api.expect(200, "POST", "/api/v1/config/apply?wait=1",
+                                     {"skip_nodes": ["n2"]})
             self.assertEqual(task["state"], "ok", task)
             for one in (self.a, self.b):
                 told = wait_condition(one, "refusing", self.b)

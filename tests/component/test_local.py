@@ -19,12 +19,12 @@ from api import Api
 from backend import Backend
 from cluster import HUB, Cluster
 from peer import Caller, FakePeer
-from shapes import FOLDER
+from shapes import FOLDER, Shapes
 from test_secrets import Stream, parts
 from test_sync import TUNABLES, head, join, seen
 
 # What the member record says of a node.
-CARRIED = {("node", "name"), ("node", "url")}
+CARRIED = {("node", "name"), ("node", "url"), ("node", "peers_address"), ("node", "peers_port")}
 SEALED, DEFLATED = 2, 1  # forms of a stored body
 NONCE = 12
 
@@ -49,6 +49,7 @@ class Markers:
     def __init__(self, one, number):
         self.one, self.number, self.count = one, number, 0
         self.found = {}  # what -> patterns
+        self.pair = Shapes.certificate(one.root)
         self.unmarked = set()
 
     def text(self, *words):
@@ -72,6 +73,16 @@ class Markers:
             value = field["max"] - 1000 * self.number - 7 * self.count
         elif text_type == "url":
             value = "https://%s.test:8443" % self.text(field["name"]).replace("_", "-")
+        elif text_type == "dns_name":
+            value = "%s.test" % self.text(field["name"]).replace("_", "-")
+        elif text_type == "network":
+            self.count += 1
+            value = "10.%d.%d.0/24" % (200 + self.number, self.count)
+        elif text_type in ("pem_chain_or_none", "pem_key_or_none"):
+            pem = self.pair[text_type == "pem_key_or_none"]
+            own = parts(pem)[-2:]  # the others may be those of any certificate of that day
+            self.found[where] = [pattern(line) for line in own]
+            return pem
         else:
             assert text_type in ("name", "note", "password"), "no marker for " + where
             value = self.text(field["name"])
@@ -288,7 +299,7 @@ class Local(unittest.TestCase):
     def test_the_peer_was_asked_told_and_pushed_to(self):
         self.assertEqual(set(self.fake.requests), {
             ("GET", "/peer/v1/health"), ("POST", "/peer/v1/members"), ("PUT", "/peer/v1/config"),
-            ("POST", "/peer/v1/config/read")})
+            ("POST", "/peer/v1/check"), ("POST", "/peer/v1/config/read")})
         self.assertIn(b'"balance":"source"', self.fake.heard)
 
 

@@ -16,10 +16,10 @@ from test_sync import TUNABLES, head, join
 
 VIP = "10.77.0.200"
 UNLOCK = {"Lockstep-Unlock": "no-holder"}
-LOCAL = {"node", "admins"}  # what is of this node alone, by its plural
+LOCAL = {"node", "admins", "webui"}  # what is of this node alone, by its plural
 # Of the routes that are of no kind, those that change what all nodes share.
 SHARED = {"publish_create", "publish_delete", "changes_create", "import_create", "commit_restore",
-          "operator_put", "operator_delete", "cluster_overwrite"}
+          "operator_put", "operator_delete", "cluster_overwrite", "cluster_draft_take"}
 # Their answer would end what the other calls need: each has a test of its own, as it says.
 ALONE = {
     "session_delete": "test_7", "session_unlock": "test_7", "session_lock": "test_7",
@@ -31,6 +31,7 @@ BODIES = {
     "import_create": {"publish": [{"url": "http://i.test", "to": ["10.77.0.1:9"]}]},
     "operator_put": {"state": "maint"},
     "cluster_forget": {"node": "absent"},
+    "cluster_draft_take": {"node": "n1"},
 }
 # Where it stands, and who may edit what is shared: the callers that ask for no more, and those
 # that say that nobody holds the VIP.

@@ -162,12 +162,16 @@ rounds(void)
 }
 
 /* Who joined by a node that had not yet heard that it was forgotten. */
-static void
+static bool
 find_lonely(void)
 {
+    bool found = false;
+
     for (size_t i = 0; i < sim.count; i++) {
         sim.nodes[i].away = sim.nodes[i].away || members_peers(sim.nodes[i].lab->en) == 0;
+        found = found || sim.nodes[i].away;
     }
+    return found;
 }
 
 static bool
@@ -245,11 +249,15 @@ calm(void)
     pass_long_time();
     if (sim.regrouped) {
         rounds();
-        find_lonely();
+        (void)find_lonely();
     }
     join_all();
     if (sim.regrouped) {
         rounds();
+        for (size_t i = 0; i < sim.count && find_lonely(); i++) {
+            join_all();
+            rounds();
+        }
         join_locked_out();
         sim.regrouped = false;
     }

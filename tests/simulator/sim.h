@@ -34,7 +34,8 @@ struct sim_node {
     _Atomic bool dead; /* nobody hears from it; its files were set aside as they were then */
     bool away;         /* left the cluster */
     bool held;         /* is not to heal */
-    struct hash head;  /* as seen last */
+    bool tried; /* goes back from a trial whenever it does, until it takes something over */
+    struct hash head;           /* as seen last */
     struct db *steady, *newest; /* other readers of its database, or NULL: dump.c */
 };
 
