@@ -242,7 +242,6 @@ narrow_key(const struct object *key, const struct snapshot_pair *in)
     json_auto_t *left = json_array();
     json_auto_t *patch = json_pack("{s:O}", "pools", left);
     struct object *ret = NULL;
-    err_t code = ERR_OK;
 
     for (uint32_t i = 0; i < pools->count; i++) {
         const char *id = pools->u.items[i].u.text.s;
@@ -252,7 +251,8 @@ narrow_key(const struct object *key, const struct snapshot_pair *in)
         }
     }
     if (json_array_size(left) > 0) {
-        code = object_with(key, patch, &ret, NULL);
+        err_t code = object_with(key, patch, &ret, NULL);
+
         ASSERT(code == ERR_OK);
     }
     return ret;
