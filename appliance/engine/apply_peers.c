@@ -103,11 +103,26 @@ is_to_be_tried(const struct apply *a)
     return found;
 }
 
+/* NULL: none did. */
+static const json_t *
+first_refused(const json_t *rows)
+{
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+
+        if (strcmp(json_string_value(json_object_get(row, "state")), "failed") == 0) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
 enum apply_event
 apply_peers(struct apply *a, struct error *e)
 {
     const struct engine_cluster *cluster = engine_cluster_take(a->en);
-    size_t accepted = 0, refused = 0;
+    const json_t *refused;
+    size_t accepted = 0;
     size_t i;
     json_t *row;
 
@@ -129,13 +144,12 @@ apply_peers(struct apply *a, struct error *e)
         const char *state = json_string_value(json_object_get(row, "state"));
 
         accepted += strcmp(state, "ok") == 0 ? 1 : 0;
-        if (strcmp(state, "failed") == 0 && refused++ == 0) {
-            (void)error_set(
-                e, ERR_INVALID, "%s: %.180s", json_string_value(json_object_get(row, "node")),
-                json_string_value(json_object_get(row, "detail")));
-        }
     }
-    if (refused > 0) {
+    refused = first_refused(a->checked);
+    if (refused != NULL) {
+        (void)error_set(
+            e, ERR_INVALID, "%s: %.180s", json_string_value(json_object_get(refused, "node")),
+            json_string_value(json_object_get(refused, "detail")));
         return AE_FAIL;
     }
     apply_detail(a, "%zu of %zu accepted it", accepted, json_array_size(a->checked));

@@ -143,16 +143,19 @@ struct leveling {
     int level;
     const char *behind;
     struct problems *p;
+    bool refused;
 };
 
 static void
 check_level(void *ctx, const struct object *before, const struct object *after)
 {
-    const struct leveling *l = ctx;
+    struct leveling *l = ctx;
+    size_t errors = l->p->errors;
 
     (void)before;
     if (after != NULL) {
         validate_level(after, l->level, l->behind, l->p);
+        l->refused = l->refused || l->p->errors > errors;
     }
 }
 
@@ -164,14 +167,13 @@ is_understood(
 {
     char who[BEHIND_BYTES];
     struct member behind;
-    struct leveling l = {members_level(en, &behind), who, p};
-    size_t errors = p->errors;
+    struct leveling l = {members_level(en, &behind), who, p, false};
 
     (void)snprintf(who, sizeof who, "%s (release %s)", behind.name, behind.release);
     if (l.level < SCHEMA_VERSION) {
         snapshot_diff(before, after, check_level, &l);
     }
-    return p->errors == errors ? ERR_OK : error_set(e, ERR_INVALID, "%s", edit_first_error(p));
+    return l.refused ? error_set(e, ERR_INVALID, "%s", edit_first_error(p)) : ERR_OK;
 }
 
 err_t

@@ -393,7 +393,8 @@ sync_weigh(
         code = make_content(en, &t, e);
     }
     if (code == ERR_OK) {
-        *ret_weighed = (struct sync_weighed){t.own.id, t.head.fp, TAKE(t.shared)};
+        *ret_weighed = (struct sync_weighed){t.own.id, t.head.fp, t.shared};
+        t.shared = NULL;
     }
     taking_fini(&t);
     return code;

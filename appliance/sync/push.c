@@ -168,11 +168,11 @@ push_one(struct cluster *c, const struct member *m, const struct commit *head)
         (void)snprintf(p->refused, sizeof p->refused, "%s", code == ERR_OK ? "" : error.msg);
     }
     lock_give(&c->lock);
-    if (code == ERR_OK) {
-        cluster_note_taken(c, m, head);
+    if (code != ERR_OK) {
+        return cluster_row(m, "failed", code_name, error.msg);
     }
-    return code == ERR_OK ? cluster_row(m, "ok", "", "")
-                          : cluster_row(m, "failed", code_name, error.msg);
+    cluster_note_taken(c, m, head);
+    return cluster_row(m, "ok", "", "");
 }
 
 json_t *
