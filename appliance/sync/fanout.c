@@ -109,7 +109,7 @@ take_problem(const char *node, const json_t *item, struct problems *p)
         severity != NULL && strcmp(severity, "warning") == 0 ? SEVERITY_WARNING
                                                              : SEVERITY_ERROR,
         code != NULL ? code : "refused", &where, "%.*s",
-        problems_cut(message != NULL ? message : "refused", ERROR_MSG_BYTES * 2),
+        problems_cut(message != NULL ? message : "refused", (size_t)2 * ERROR_MSG_BYTES),
         message != NULL ? message : "refused");
 }
 

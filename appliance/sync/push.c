@@ -182,15 +182,17 @@ cluster_push(struct cluster *c, int64_t task, const char *first)
     CLEANUP(view_cleanup) struct view *v = engine_view(c->en);
     json_t *results = json_array();
 
-    for (size_t i = 0; i < 2 * list.count; i++) {
-        const struct member *m = &list.items[i % list.count];
-        bool is_first = first != NULL && strcmp(m->name, first) == 0;
+    for (unsigned pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < list.count; i++) {
+            const struct member *m = &list.items[i];
+            bool is_first = first != NULL && strcmp(m->name, first) == 0;
 
-        if (i % list.count == list.self || m->gone || is_first != (i < list.count)) {
-            continue;
+            if (i == list.self || m->gone || is_first != (pass == 0)) {
+                continue;
+            }
+            task_note(engine_tasks(c->en), task, "to %s", m->name);
+            (void)json_array_append_new(results, push_one(c, m, &v->head));
         }
-        task_note(engine_tasks(c->en), task, "to %s", m->name);
-        (void)json_array_append_new(results, push_one(c, m, &v->head));
     }
     return results;
 }
