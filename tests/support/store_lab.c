@@ -83,6 +83,24 @@ store_lab_fini(struct store_lab *l)
     must(file_remove_tree_at(AT_FDCWD, l->parent, &e), &e);
 }
 
+int
+store_lab_setup(void **state)
+{
+    static struct store_lab l;
+
+    store_lab_init(&l);
+    store_lab_open(&l);
+    *state = &l;
+    return 0;
+}
+
+int
+store_lab_teardown(void **state)
+{
+    store_lab_fini(*state);
+    return 0;
+}
+
 void
 store_lab_path(const struct store_lab *l, const char *name, struct buf *out)
 {

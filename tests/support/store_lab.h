@@ -22,6 +22,11 @@ void store_lab_open(struct store_lab *l);
 void store_lab_close(struct store_lab *l);
 void store_lab_reopen(struct store_lab *l);
 void store_lab_fini(struct store_lab *l); /* closes and removes everything */
+/* For cmocka: *state is a lab with an open store. */
+int store_lab_setup(void **state);
+int store_lab_teardown(void **state);
+#define STORE_LAB_TEST(test)                                                                   \
+    cmocka_unit_test_setup_teardown(test, store_lab_setup, store_lab_teardown)
 /* Path of a file in the data directory. */
 void store_lab_path(const struct store_lab *l, const char *name, struct buf *out);
 /* Another connection to the database, without the store's restrictions. */

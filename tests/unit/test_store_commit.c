@@ -12,24 +12,6 @@
 #include "base/arena.h"
 #include "tests/support/store_lab.h"
 
-static int
-set_up(void **state)
-{
-    static struct store_lab l;
-
-    store_lab_init(&l);
-    store_lab_open(&l);
-    *state = &l;
-    return 0;
-}
-
-static int
-tear_down(void **state)
-{
-    store_lab_fini(*state);
-    return 0;
-}
-
 /* The store's state equals these, now and after it was opened again. */
 static void
 assert_stored(struct store_lab *l, const struct snapshot *shared, const struct snapshot *local)
@@ -459,30 +441,22 @@ int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(reload_equals_what_was_committed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(large_objects_are_stored_compressed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(commit_says_what_was_asked_for, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            time_comes_from_the_clock_when_none_is_given, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            local_container_has_its_own_revision, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            both_containers_change_in_one_commit, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(equal_content_makes_no_commit, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            further_parents_make_a_commit_above_all_of_them, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(names_can_be_swapped, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            name_of_a_removed_object_is_free_again, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(references_follow_their_object, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            broken_reference_is_refused_as_a_whole, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(texts_that_are_too_long_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            another_program_that_writes_makes_it_busy, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            head_moved_by_another_program_is_a_conflict, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(many_random_commits_stay_verifiable, set_up, tear_down),
+        STORE_LAB_TEST(reload_equals_what_was_committed),
+        STORE_LAB_TEST(large_objects_are_stored_compressed),
+        STORE_LAB_TEST(commit_says_what_was_asked_for),
+        STORE_LAB_TEST(time_comes_from_the_clock_when_none_is_given),
+        STORE_LAB_TEST(local_container_has_its_own_revision),
+        STORE_LAB_TEST(both_containers_change_in_one_commit),
+        STORE_LAB_TEST(equal_content_makes_no_commit),
+        STORE_LAB_TEST(further_parents_make_a_commit_above_all_of_them),
+        STORE_LAB_TEST(names_can_be_swapped),
+        STORE_LAB_TEST(name_of_a_removed_object_is_free_again),
+        STORE_LAB_TEST(references_follow_their_object),
+        STORE_LAB_TEST(broken_reference_is_refused_as_a_whole),
+        STORE_LAB_TEST(texts_that_are_too_long_are_refused),
+        STORE_LAB_TEST(another_program_that_writes_makes_it_busy),
+        STORE_LAB_TEST(head_moved_by_another_program_is_a_conflict),
+        STORE_LAB_TEST(many_random_commits_stay_verifiable),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

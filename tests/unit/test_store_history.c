@@ -12,24 +12,6 @@
 #include "store/inner.h"
 #include "tests/support/store_lab.h"
 
-static int
-set_up(void **state)
-{
-    static struct store_lab l;
-
-    store_lab_init(&l);
-    store_lab_open(&l);
-    *state = &l;
-    return 0;
-}
-
-static int
-tear_down(void **state)
-{
-    store_lab_fini(*state);
-    return 0;
-}
-
 /* What each revision held; index 0 is revision 1. */
 #define LOG_MAX ((size_t)400)
 
@@ -446,24 +428,17 @@ int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            gives_back_the_content_of_every_commit, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(forgets_bodies_of_old_commits_only, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            an_old_history_is_marked_as_it_is_kept, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            commits_of_direct_kinds_do_not_push_the_others_out, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            what_a_waiting_commit_goes_back_to_is_kept, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            keeps_bodies_that_the_draft_or_the_local_container_needs, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            drafts_that_were_overwritten_do_not_pile_up, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(lists_the_newest_first, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(finds_a_commit_by_what_people_write, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            names_the_candidates_of_a_revision_that_is_not_unique, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(unknown_commit_has_no_content, set_up, tear_down),
+        STORE_LAB_TEST(gives_back_the_content_of_every_commit),
+        STORE_LAB_TEST(forgets_bodies_of_old_commits_only),
+        STORE_LAB_TEST(an_old_history_is_marked_as_it_is_kept),
+        STORE_LAB_TEST(commits_of_direct_kinds_do_not_push_the_others_out),
+        STORE_LAB_TEST(what_a_waiting_commit_goes_back_to_is_kept),
+        STORE_LAB_TEST(keeps_bodies_that_the_draft_or_the_local_container_needs),
+        STORE_LAB_TEST(drafts_that_were_overwritten_do_not_pile_up),
+        STORE_LAB_TEST(lists_the_newest_first),
+        STORE_LAB_TEST(finds_a_commit_by_what_people_write),
+        STORE_LAB_TEST(names_the_candidates_of_a_revision_that_is_not_unique),
+        STORE_LAB_TEST(unknown_commit_has_no_content),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,24 +13,6 @@
 #include "store/inner.h"
 #include "tests/support/store_copy.h"
 
-static int
-set_up(void **state)
-{
-    static struct store_lab l;
-
-    store_lab_init(&l);
-    store_lab_open(&l);
-    *state = &l;
-    return 0;
-}
-
-static int
-tear_down(void **state)
-{
-    store_lab_fini(*state);
-    return 0;
-}
-
 static bool
 leads_to(struct store_lab *l, const struct commit *a, const struct commit *b)
 {
@@ -392,16 +374,12 @@ int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            line_is_given_from_where_the_other_is, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            unknown_commits_are_named_or_passed_over, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            every_graph_gives_what_its_arrows_say, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(index_and_objects_give_the_content, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(objects_that_are_not_there_are_null, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            index_of_a_commit_whose_content_has_left_is_not_found, set_up, tear_down),
+        STORE_LAB_TEST(line_is_given_from_where_the_other_is),
+        STORE_LAB_TEST(unknown_commits_are_named_or_passed_over),
+        STORE_LAB_TEST(every_graph_gives_what_its_arrows_say),
+        STORE_LAB_TEST(index_and_objects_give_the_content),
+        STORE_LAB_TEST(objects_that_are_not_there_are_null),
+        STORE_LAB_TEST(index_of_a_commit_whose_content_has_left_is_not_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,24 +14,6 @@
 #include "store/members.h"
 #include "tests/support/store_lab.h"
 
-static int
-set_up(void **state)
-{
-    static struct store_lab l;
-
-    store_lab_init(&l);
-    store_lab_open(&l);
-    *state = &l;
-    return 0;
-}
-
-static int
-tear_down(void **state)
-{
-    store_lab_fini(*state);
-    return 0;
-}
-
 static struct member
 member_of(unsigned n, int64_t seq)
 {
@@ -230,15 +212,13 @@ int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(node_id_is_random_and_stays, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(there_are_none_at_first, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            records_survive_a_restart_sorted_by_id, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_list_takes_the_place_of_the_one_before, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(all_of_them_are_written_or_none, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(keys_are_not_in_the_files, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(damage_is_found, set_up, tear_down),
+        STORE_LAB_TEST(node_id_is_random_and_stays),
+        STORE_LAB_TEST(there_are_none_at_first),
+        STORE_LAB_TEST(records_survive_a_restart_sorted_by_id),
+        STORE_LAB_TEST(a_list_takes_the_place_of_the_one_before),
+        STORE_LAB_TEST(all_of_them_are_written_or_none),
+        STORE_LAB_TEST(keys_are_not_in_the_files),
+        STORE_LAB_TEST(damage_is_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

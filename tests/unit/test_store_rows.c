@@ -13,24 +13,6 @@
 #include "store/sessions.h"
 #include "tests/support/store_lab.h"
 
-static int
-set_up(void **state)
-{
-    static struct store_lab l;
-
-    store_lab_init(&l);
-    store_lab_open(&l);
-    *state = &l;
-    return 0;
-}
-
-static int
-tear_down(void **state)
-{
-    store_lab_fini(*state);
-    return 0;
-}
-
 /* -- draft */
 
 static struct draft_list
@@ -491,28 +473,20 @@ int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(draft_survives_a_restart, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(draft_is_sorted_by_kind_and_id, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            second_edit_of_an_object_replaces_its_row, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            rows_leave_the_draft_one_by_one_and_all_at_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            commit_takes_its_rows_out_of_the_draft, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(many_rows_are_written_at_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(damaged_draft_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(sessions_survive_a_restart, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            sessions_end_by_token_by_admin_and_all, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            number_of_a_generation_is_given_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            generation_is_found_by_number_and_by_digest, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            old_generations_are_forgotten_but_for_the_last_good_one, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(audit_and_history_are_append_only, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            restricted_connection_works_on_rows_only, set_up, tear_down),
+        STORE_LAB_TEST(draft_survives_a_restart),
+        STORE_LAB_TEST(draft_is_sorted_by_kind_and_id),
+        STORE_LAB_TEST(second_edit_of_an_object_replaces_its_row),
+        STORE_LAB_TEST(rows_leave_the_draft_one_by_one_and_all_at_once),
+        STORE_LAB_TEST(commit_takes_its_rows_out_of_the_draft),
+        STORE_LAB_TEST(many_rows_are_written_at_once),
+        STORE_LAB_TEST(damaged_draft_is_refused),
+        STORE_LAB_TEST(sessions_survive_a_restart),
+        STORE_LAB_TEST(sessions_end_by_token_by_admin_and_all),
+        STORE_LAB_TEST(number_of_a_generation_is_given_once),
+        STORE_LAB_TEST(generation_is_found_by_number_and_by_digest),
+        STORE_LAB_TEST(old_generations_are_forgotten_but_for_the_last_good_one),
+        STORE_LAB_TEST(audit_and_history_are_append_only),
+        STORE_LAB_TEST(restricted_connection_works_on_rows_only),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

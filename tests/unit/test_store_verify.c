@@ -14,24 +14,6 @@
 #include "base/file.h"
 #include "tests/support/store_lab.h"
 
-static int
-set_up(void **state)
-{
-    static struct store_lab l;
-
-    store_lab_init(&l);
-    store_lab_open(&l);
-    *state = &l;
-    return 0;
-}
-
-static int
-tear_down(void **state)
-{
-    store_lab_fini(*state);
-    return 0;
-}
-
 /* Servers, a pool, a certificate (sealed), an administrator; 70 revisions. */
 static void
 fill(struct store_lab *l, struct buf *key_line)
@@ -390,16 +372,13 @@ int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(finds_every_damage, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(finds_a_flipped_bit_of_a_body, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(load_refuses_a_damaged_object, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            load_refuses_an_object_in_place_of_another, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            content_refuses_what_is_not_of_the_commit, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            load_refuses_objects_that_are_not_those_of_the_head, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(secrets_are_not_in_the_files, set_up, tear_down),
+        STORE_LAB_TEST(finds_every_damage),
+        STORE_LAB_TEST(finds_a_flipped_bit_of_a_body),
+        STORE_LAB_TEST(load_refuses_a_damaged_object),
+        STORE_LAB_TEST(load_refuses_an_object_in_place_of_another),
+        STORE_LAB_TEST(content_refuses_what_is_not_of_the_commit),
+        STORE_LAB_TEST(load_refuses_objects_that_are_not_those_of_the_head),
+        STORE_LAB_TEST(secrets_are_not_in_the_files),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
