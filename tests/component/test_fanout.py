@@ -3,6 +3,7 @@
 """What the other nodes of a cluster say of an apply before it is made."""
 import contextlib
 import http.client
+import itertools
 import json
 import os
 import re
@@ -380,6 +381,29 @@ class Trial(unittest.TestCase):
         self.assertEqual(task["state"], "failed", task)
         self.assertEqual(task["result"]["trial"]["state"], "ok", task)
         self.goes_back(before)
+
+    def test_7_wherever_who_asked_dies_all_run_their_heads_and_the_draft_is_there(self):
+        self.hold(self.b, 4000)
+        in_step(self.lab)
+        self.a.api.create("listeners", name="edge", port=8095, addresses=["127.0.0.1"])
+        before = [(head(n), n.running_digest()) for n in self.lab.nodes]
+        for state, edge in itertools.product(("peers", "trial"), ("before", "after")):
+            place = "apply_%s_%s" % (state, edge)
+            with self.subTest(place):
+                self.a.arm(place)
+                with contextlib.suppress(OSError, http.client.HTTPException):
+                    self.a.api.raw("POST", "/api/v1/config/apply?wait=1", '{"skip_nodes": ["n3"]}',
+                                   JSON)
+                node.wait_for(lambda: not os.path.exists(self.a.crash_path), "n1 dies at " + place)
+                if place == "apply_trial_after":
+                    self.assertNotEqual(self.b.running_digest(), before[1][1])
+                self.a.wait_ready()
+                node.wait_for(lambda: [(head(n), n.running_digest()) for n in self.lab.nodes]
+                              == before, "all run their heads after " + place, 20)
+                self.assertEqual([c["name"] for c in self.a.api.get("/api/v1/draft")["changes"]],
+                                 ["edge"])
+        self.assertEqual(self.apply()["state"], "ok")
+        in_step(self.lab)
 
 
 if __name__ == "__main__":
