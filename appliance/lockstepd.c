@@ -384,6 +384,7 @@ serve(const struct options *o, const char *data_dir, struct tunables *tunables, 
             code = wait_for_signal(s.signals, -1, e);
         }
     }
+    cluster_stop(s.http.cluster); /* requests may wait for another node */
     http_close(http);
     cluster_close(s.http.cluster);
     engine_close(s.http.engine);

@@ -93,11 +93,14 @@ haproxy_webui_write(struct writer *w)
         writer_end(w, F_WEBUI_ALLOWED_NETWORKS);
     }
     writer_fixed(
-        w, "    # An apply may be waited for, and event streams do not end.\n"
+        w, "    # Nodes speak to each other directly.\n"
+           "    http-request deny status 404 if { path_beg /peer/ }\n"
+           "    # An apply may be waited for, and event streams do not end.\n"
            "    timeout server 1h\n");
     PUT(w->out, "    server api ");
     writer_put_address(w->out, quote_text(in->api_address), in->api_port);
-    PUT(w->out, " ssl verify required ca-file " WEBUI_CA);
+    /* The rest of lockstepd's connections is for other nodes and this machine. */
+    PUT(w->out, " maxconn 128 ssl verify required ca-file " WEBUI_CA);
     writer_end(w, F_WEBUI_HOSTS);
     w->object = NULL;
 }

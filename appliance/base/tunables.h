@@ -25,6 +25,7 @@
     X(sync_round_ms, 2000, 20, 60000)      /* how often other nodes are asked */               \
     X(sync_health_ms, 1500, 20, 60000)     /* one such question */                             \
     X(sync_call_ms, 150000, 100, 3600000)  /* a push, until the other node serves */           \
+    X(sync_read_ms, 30000, 100, 3600000)   /* what another node only reads or stores */        \
     X(sync_check_ms, 75000, 100, 600000)   /* a check or a trial on another node */            \
     X(trial_ms, 60000, 100, 600000)        /* a trial, until its push must have come */        \
     X(check_kept_ms, 60000, 0, 600000)     /* until its push must have come */                 \

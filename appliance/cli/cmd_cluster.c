@@ -200,6 +200,21 @@ ask_before(struct cli *c, const json_t *plan)
            cli_ask("Join?");
 }
 
+/* EXIT_NO when it failed on a node. */
+static int
+status_of_nodes(const json_t *answer)
+{
+    for (size_t i = 0; i < json_array_size(json_object_get(answer, "nodes")); i++) {
+        const json_t *node = json_array_get(json_object_get(answer, "nodes"), i);
+
+        if (strcmp(cli_str(node, "state"), "failed") == 0 ||
+            json_is_false(json_object_get(node, "knows"))) {
+            return EXIT_NO;
+        }
+    }
+    return 0;
+}
+
 static void
 show_joined(const json_t *answer)
 {
@@ -250,6 +265,7 @@ cmd_join(struct cli *c, int argc, char **argv)
     if (status == 0 && !cli_printed_json(c, answer)) {
         show_joined(answer);
     }
+    status = status == 0 ? status_of_nodes(answer) : status;
     json_decref(answer);
     return status;
 }
@@ -374,6 +390,7 @@ cmd_overwrite(struct cli *c, int argc, char **argv)
     if (status == 0 && !cli_printed_json(c, answer)) {
         show_discarded(answer, true);
     }
+    status = status == 0 ? status_of_nodes(answer) : status;
     json_decref(answer);
     return status;
 }

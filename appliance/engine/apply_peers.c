@@ -61,11 +61,14 @@ make_offer(struct apply *a)
     struct sync_doc *d = xcalloc(1, sizeof *d);
     struct lineage_commit *c = xcalloc(1, sizeof *c);
     struct offering o = {c, d};
+    struct member behind;
+    int level = members_level(a->en, &behind);
 
+    /* As apply_commit will write it: all nodes have to understand it. */
     c->commit = (struct commit){
         .rev = v->head.rev + 1,
-        .schema_version = SCHEMA_VERSION,
-        .fp = snapshot_fp(a->candidate.shared, SCHEMA_VERSION),
+        .schema_version = level,
+        .fp = snapshot_fp(a->candidate.shared, level),
         .parents = {v->head.id},
         .parent_count = 1,
         .at_ms = clock_wall_ms(a->en->config->clock),

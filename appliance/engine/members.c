@@ -329,7 +329,9 @@ present_on_engine(struct engine *en, void *ctx, struct error *e)
     struct member *self = &next.items[next.self];
     bool changed = strcmp(self->pin, p->pin) != 0;
 
+    lock_take(&en->members->lock);
     (void)snprintf(en->members->url, sizeof en->members->url, "%s", p->url);
+    lock_give(&en->members->lock);
     (void)snprintf(self->pin, sizeof self->pin, "%s", p->pin);
     if (!describe_self(en, self)) {
         self->seq += changed ? 1 : 0;

@@ -34,9 +34,9 @@ standby_gives_way(struct engine *en, const char *digest, int64_t local_rev)
 
     lock_take(&en->lock);
     gives_way =
-        t->until_ms != 0 && (t->local_rev != local_rev || strcmp(t->digest, digest) != 0);
+        t->digest[0] != '\0' && (t->local_rev != local_rev || strcmp(t->digest, digest) != 0);
     if (gives_way) {
-        t->digest[0] = '\0';
+        t->until_ms = 0;
     }
     lock_give(&en->lock);
     return gives_way;

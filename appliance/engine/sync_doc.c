@@ -19,15 +19,64 @@ sync_doc_free(struct sync_doc *d)
     }
     free(d->objects);
     free(d->index);
+    free(d->by_id);
     lineage_free(&d->commits);
     *d = (struct sync_doc){.has_index = false};
+}
+
+static const struct hash *
+id_at(const struct sync_doc *d, size_t at)
+{
+    return &d->commits.items[at].commit.id;
+}
+
+static int
+compare_positions(const void *a, const void *b, void *ctx)
+{
+    const struct sync_doc *d = ctx;
+    const size_t *x = a;
+    const size_t *y = b;
+
+    return memcmp(id_at(d, *x), id_at(d, *y), sizeof(struct hash));
+}
+
+/* Documents from outside may have many commits with many parents each. */
+static void
+sort_commits(struct sync_doc *d)
+{
+    d->by_id = xcalloc(d->commits.count + 1, sizeof *d->by_id);
+    for (size_t i = 0; i < d->commits.count; i++) {
+        d->by_id[i] = i;
+    }
+    qsort_r(d->by_id, d->commits.count, sizeof *d->by_id, compare_positions, d);
+}
+
+static const struct lineage_commit *
+find_sorted(const struct sync_doc *d, const struct hash *id)
+{
+    size_t low = 0, high = d->commits.count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = memcmp(id, id_at(d, d->by_id[middle]), sizeof *id);
+
+        if (order == 0) {
+            return &d->commits.items[d->by_id[middle]];
+        }
+        low = order > 0 ? middle + 1 : low;
+        high = order < 0 ? middle : high;
+    }
+    return NULL;
 }
 
 const struct lineage_commit *
 sync_doc_commit(const struct sync_doc *d, const struct hash *id)
 {
+    if (d->by_id != NULL) {
+        return find_sorted(d, id);
+    }
     for (size_t i = d->commits.count; i > 0; i--) {
-        if (hash_equal(&d->commits.items[i - 1].commit.id, id)) {
+        if (hash_equal(id_at(d, i - 1), id)) {
             return &d->commits.items[i - 1];
         }
     }
@@ -276,6 +325,9 @@ sync_doc_read(const json_t *j, struct sync_doc *ret, struct error *e)
     }
     if (code == ERR_OK) {
         code = read_commits(json_object_get(j, "commits"), &d.commits, e);
+    }
+    if (code == ERR_OK) {
+        sort_commits(&d);
     }
     if (code == ERR_OK && d.has_index) {
         code = sync_entries_read(index, &d.index, &d.index_count, e);

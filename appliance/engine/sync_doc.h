@@ -27,6 +27,7 @@ struct sync_doc {
     bool has_expected;
     struct hash expected;
     struct lineage commits;
+    size_t *by_id; /* their positions, sorted by id; NULL: not sorted */
     bool has_index;
     struct lineage_entry *index;
     size_t index_count;

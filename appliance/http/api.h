@@ -22,6 +22,14 @@ json_t *api_effects(const json_t *objects);
 bool api_has_effect(const json_t *diff, const char *word);
 /* A commit id in a body; false: refused. Absent or null: *ret_given false. */
 bool api_read_hash(struct request *r, const char *key, struct hash *ret, bool *ret_given);
+
+/* A list of ids or names of nodes. Absent or null: names is NULL. False: refused. */
+struct api_nodes {
+    const char **names;
+    size_t count;
+};
+
+bool api_read_nodes(struct request *r, const char *key, struct api_nodes *ret);
 /* The text "note" of a body: at most 200 bytes, or NULL. False: refused. */
 bool api_read_note(struct request *r, const char **ret);
 /* The number "confirm" of a body, in seconds; absent or null: 0. False: refused. */

@@ -146,40 +146,12 @@ read_only(struct request *r, struct apply_only *ret, bool *ret_given)
 }
 
 /* False: refused. */
-static bool
-read_skipped(struct request *r, struct apply_request *q)
-{
-    const json_t *list = json_object_get(r->json, "skip_nodes");
-    size_t count = json_array_size(list);
-    const char **names;
-
-    if (list == NULL || json_is_null(list)) {
-        return true;
-    }
-    if (!json_is_array(list) || count > MEMBERS_MAX) {
-        api_refuse(r, "/skip_nodes", "type", "This is a list of at most 64 names of nodes.");
-        return false;
-    }
-    names = arena_alloc(r->arena, (count + 1) * sizeof *names);
-    for (size_t i = 0; i < count; i++) {
-        names[i] = json_string_value(json_array_get(list, i));
-        if (names[i] == NULL) {
-            api_refuse(
-                r, arena_printf(r->arena, "/skip_nodes/%zu", i), "type",
-                "A node is given by its name or its id.");
-            return false;
-        }
-    }
-    q->skip_nodes = names;
-    q->skip_count = count;
-    return true;
-}
-
 void
 http_config_apply(struct request *r)
 {
     static const char *const keys[] = {"note", "base", "only", "confirm", "skip_nodes", NULL};
     struct apply_request q = {.who = &r->actor};
+    struct api_nodes skipped;
     struct apply_only only;
     struct hash base;
     bool has_only = false;
@@ -190,9 +162,11 @@ http_config_apply(struct request *r)
     if (!request_flag(r, "wait", &wait) || !request_only_keys(r, keys) ||
         !api_read_note(r, &q.note) || !api_read_hash(r, "base", &base, &has_base) ||
         !api_read_confirm(r, &q.confirm_s) || !read_only(r, &only, &has_only) ||
-        !read_skipped(r, &q)) {
+        !api_read_nodes(r, "skip_nodes", &skipped)) {
         return;
     }
+    q.skip_nodes = skipped.names;
+    q.skip_count = skipped.count;
     q.base = has_base ? &base : NULL;
     q.only = has_only ? &only : NULL;
     if (api_apply_start(r, &q, &task)) {

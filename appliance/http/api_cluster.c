@@ -178,8 +178,8 @@ read_join(struct request *r, struct cluster_join *ret)
     return true;
 }
 
-void
-http_cluster_join(struct request *r)
+static void
+join_cluster(struct request *r)
 {
     struct cluster_join j = {.plan = false};
     json_t *result = NULL;
@@ -210,8 +210,8 @@ http_cluster_join(struct request *r)
     reply_json(r, 200, result);
 }
 
-void
-http_cluster_leave(struct request *r)
+static void
+leave_cluster(struct request *r)
 {
     struct error e;
 
@@ -222,8 +222,8 @@ http_cluster_leave(struct request *r)
     http_cluster_get(r);
 }
 
-void
-http_cluster_forget(struct request *r)
+static void
+forget_node(struct request *r)
 {
     static const char *const keys[] = {"node", NULL};
     const char *node;
@@ -252,8 +252,8 @@ meant_admin(struct request *r)
                                                                            : NULL;
 }
 
-void
-http_cluster_admin(struct request *r)
+static void
+copy_admin(struct request *r)
 {
     static const char *const keys[] = {"node", "admin", "overwrite", NULL};
     struct cluster_admin q = {.who = r->actor.name};
@@ -286,27 +286,25 @@ static bool
 read_nodes(struct request *r, struct cluster_overwrite *ret)
 {
     static const char *const keys[] = {"nodes", NULL};
-    const json_t *list = json_object_get(r->json, "nodes");
-    size_t count = json_array_size(list);
-    const char **nodes = arena_alloc(r->arena, (count + 1) * sizeof(const char *));
+    struct api_nodes nodes;
 
-    if (!request_only_keys(r, keys)) {
+    if (!request_only_keys(r, keys) || !api_read_nodes(r, "nodes", &nodes) ||
+        !request_flag(r, "plan", &ret->plan)) {
         return false;
     }
-    for (size_t i = 0; i < count; i++) {
-        nodes[i] = json_string_value(json_array_get(list, i));
-        if (nodes[i] == NULL) {
-            api_refuse(r, "/nodes", "type", "The nodes are a list of ids or names.");
-            return false;
-        }
+    /* Not every node because nobody was found to be named. */
+    if (nodes.names != NULL && nodes.count == 0) {
+        api_refuse(
+            r, "/nodes", "length", "Name a node, or leave this out: then all are meant.");
+        return false;
     }
-    ret->nodes = nodes;
-    ret->node_count = count;
-    return request_flag(r, "plan", &ret->plan);
+    ret->nodes = nodes.names;
+    ret->node_count = nodes.count;
+    return true;
 }
 
-void
-http_cluster_overwrite(struct request *r)
+static void
+overwrite_nodes(struct request *r)
 {
     struct cluster_overwrite q = {.who = r->actor.name};
     json_t *result = NULL;
@@ -358,8 +356,8 @@ read_overlap(struct request *r, enum draft_overlap *ret)
     return false;
 }
 
-void
-http_cluster_draft_take(struct request *r)
+static void
+take_draft(struct request *r)
 {
     static const char *const keys[] = {"node", "overlap", NULL};
     struct drafts_taking t = {.who = &r->actor};
@@ -380,4 +378,56 @@ http_cluster_draft_take(struct request *r)
         return;
     }
     reply_json(r, 200, result);
+}
+
+/* ---- what waits for other nodes ---- */
+
+/* A node that hangs may keep it for long. */
+static void
+as_long_work(struct request *r, void (*handle)(struct request *r))
+{
+    struct error e;
+
+    if (api_long_begin(r, &e) != ERR_OK) {
+        reply_error(r, &e, NULL);
+        return;
+    }
+    handle(r);
+    api_long_end(r);
+}
+
+void
+http_cluster_join(struct request *r)
+{
+    as_long_work(r, join_cluster);
+}
+
+void
+http_cluster_leave(struct request *r)
+{
+    as_long_work(r, leave_cluster);
+}
+
+void
+http_cluster_forget(struct request *r)
+{
+    as_long_work(r, forget_node);
+}
+
+void
+http_cluster_admin(struct request *r)
+{
+    as_long_work(r, copy_admin);
+}
+
+void
+http_cluster_overwrite(struct request *r)
+{
+    as_long_work(r, overwrite_nodes);
+}
+
+void
+http_cluster_draft_take(struct request *r)
+{
+    as_long_work(r, take_draft);
 }

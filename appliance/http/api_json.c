@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "engine/draft_rows.h"
+#include "engine/members.h"
 #include "engine/problems_json.h"
 #include "http/api.h"
 #include "http/reply.h"
@@ -103,6 +104,38 @@ api_refuse(struct request *r, const char *pointer, const char *code, const char 
 
     problems_add(request_problems(r), SEVERITY_ERROR, code, &where, "%s", message);
     reply_problems(r, r->problems);
+}
+
+bool
+api_read_nodes(struct request *r, const char *key, struct api_nodes *ret)
+{
+    const json_t *list = json_object_get(r->json, key);
+    size_t count = json_array_size(list);
+
+    *ret = (struct api_nodes){.count = 0};
+    if (list == NULL || json_is_null(list)) {
+        return true;
+    }
+    if (!json_is_array(list) || count > MEMBERS_MAX) {
+        api_refuse(
+            r, arena_printf(r->arena, "/%s", key), "type",
+            arena_printf(
+                r->arena, "This is a list of at most %d ids or names of nodes.", MEMBERS_MAX));
+        return false;
+    }
+    ret->names = arena_alloc(r->arena, (count + 1) * sizeof *ret->names);
+    for (size_t i = 0; i < count; i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+
+        if (name == NULL) {
+            api_refuse(
+                r, arena_printf(r->arena, "/%s/%zu", key, i), "type",
+                "A node is given by its name or its id.");
+            return false;
+        }
+        ret->names[ret->count++] = name;
+    }
+    return true;
 }
 
 bool

@@ -103,6 +103,8 @@ store_members(struct store *s, struct member **ret, size_t *ret_count, struct er
     if (code == ERR_OK) {
         *ret = TAKE(found);
         *ret_count = count;
+    } else if (found != NULL) {
+        crypt_wipe(found, count * sizeof *found);
     }
     return code;
 }

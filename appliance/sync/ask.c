@@ -221,7 +221,7 @@ fetch(
     call.path = PATH_PULL;
     call.body = buf_str(&body);
     call.body_len = body.len;
-    call.timeout_ms = c->tunables->sync_call_ms;
+    call.timeout_ms = c->tunables->sync_read_ms;
     call.answer_max = SYNC_DOC_MAX;
     code = code == ERR_OK ? cluster_ask(c, &call, &j, NULL, e) : code;
     if (code == ERR_OK) {
@@ -276,4 +276,28 @@ cluster_pull(
         code = cluster_wait_task(c, result.task, e);
     }
     return code;
+}
+
+err_t
+cluster_check_answers(struct cluster *c, const struct member *m, struct error *e)
+{
+    struct error why = {.code = ERR_UNAVAILABLE, .msg = "it was not asked yet"};
+    const struct peer *p;
+    bool answered, newer;
+
+    lock_take(&c->lock);
+    p = cluster_peer(c, m->id);
+    answered = p != NULL && p->answered;
+    newer = answered && p->relation == REL_PEER_NEWER_RELEASE;
+    if (p != NULL) {
+        why = p->failure;
+    }
+    lock_give(&c->lock);
+    if (!answered) {
+        return error_set(e, ERR_UNAVAILABLE, "%s: %.180s", m->name, why.msg);
+    }
+    return newer ? error_set(
+                       e, ERR_CONFLICT, "%s %s, which this one does not understand", m->name,
+                       relation_text(REL_PEER_NEWER_RELEASE))
+                 : ERR_OK;
 }

@@ -45,7 +45,8 @@ copy_text(char *ret, size_t bytes, const json_t *j, const char *key)
 {
     const char *text = json_string_value(json_object_get(j, key));
 
-    (void)snprintf(ret, bytes, "%s", text != NULL ? text : "");
+    text = text != NULL ? text : "";
+    (void)snprintf(ret, bytes, "%.*s", problems_cut(text, bytes - 1), text);
 }
 
 /* What came is as untrusted as any body. */
@@ -399,7 +400,7 @@ cluster_open(
 }
 
 void
-cluster_close(struct cluster *c)
+cluster_stop(struct cluster *c)
 {
     if (c == NULL) {
         return;
@@ -411,6 +412,15 @@ cluster_close(struct cluster *c)
     if (c->calls != NULL) {
         calls_stop(c->calls);
     }
+}
+
+void
+cluster_close(struct cluster *c)
+{
+    if (c == NULL) {
+        return;
+    }
+    cluster_stop(c);
     engine_set_cluster(c->en, NULL);
     mailbox_close(c->box);
     calls_close(c->calls);

@@ -16,7 +16,9 @@ struct cluster;
 MUST_USE err_t cluster_open(
     struct engine *en, const struct tunables *t, const struct clock *clock,
     struct cluster **ret, struct error *e);
-void cluster_close(struct cluster *c); /* NULL is allowed */
+/* Whoever waits for another node gets ERR_UNAVAILABLE, at once. NULL is allowed, as below. */
+void cluster_stop(struct cluster *c);
+void cluster_close(struct cluster *c);
 /* The next round begins at once. */
 void cluster_wake(struct cluster *c);
 
@@ -85,9 +87,11 @@ struct cluster_overwrite {
     bool plan; /* says only what would be discarded */
 };
 
-/* This node's content on every node that diverged, as a new commit on top of all their heads.
- * *ret: {"rev", "commit", "nodes": [{"node", "discarded", "discarded_name", "state", "code",
- * "detail"}]}. ERR_CONFLICT when no node took it: then nothing has changed here either. */
+/* This node's content on every node that diverged, as a new commit on top of all their heads; a
+ * node that is ahead only when it is named. *ret: {"rev", "commit", "nodes": [{"node",
+ * "discarded", "discarded_name", "state", "code", "detail"}]}. ERR_NOT_FOUND: a name that none
+ * has; ERR_CONFLICT: a named one does not differ or answer, no node took it, or this node was
+ * changed meanwhile: then those that took it are named, and nothing has changed here. */
 MUST_USE err_t cluster_overwrite(
     struct cluster *c, const struct cluster_overwrite *q, json_t **ret, struct error *e);
 

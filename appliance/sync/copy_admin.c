@@ -63,7 +63,7 @@ hand_over(
     call.path = "/peer/v1/account";
     call.body = buf_str(&body);
     call.body_len = body.len;
-    call.timeout_ms = c->tunables->sync_call_ms;
+    call.timeout_ms = c->tunables->sync_read_ms;
     code = cluster_ask(c, &call, &answer, NULL, e);
     crypt_wipe(&self, sizeof self);
     if (code != ERR_OK) {
@@ -91,6 +91,9 @@ cluster_copy_admin(
     code = account_read(c->en, q->admin, &admin, e);
     if (code == ERR_OK && !cluster_may_ask(&m)) {
         code = error_set(e, ERR_UNAVAILABLE, "%s: its address or key is not known", m.name);
+    }
+    if (code == ERR_OK) {
+        code = cluster_check_answers(c, &m, e);
     }
     if (code == ERR_OK) {
         code = hand_over(c, &m, q, admin, &state, e);

@@ -54,7 +54,7 @@ ask_draft(
     call.path = path;
     call.answer_max = SYNC_DOC_MAX;
     call.timeout_ms =
-        strcmp(path, PATH_ROWS) == 0 ? c->tunables->sync_call_ms : call.timeout_ms;
+        strcmp(path, PATH_ROWS) == 0 ? c->tunables->sync_read_ms : call.timeout_ms;
     code = cluster_ask(c, &call, ret, NULL, e);
     crypt_wipe(&self, sizeof self);
     return code;
@@ -232,7 +232,7 @@ tell_taken(
     call.path = PATH_TAKEN;
     call.body = buf_str(&body);
     call.body_len = body.len;
-    call.timeout_ms = c->tunables->sync_call_ms;
+    call.timeout_ms = c->tunables->sync_read_ms;
     code = cluster_ask(c, &call, ret, NULL, e);
     crypt_wipe(&self, sizeof self);
     return code;

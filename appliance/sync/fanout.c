@@ -152,7 +152,7 @@ judge(const struct member *m, struct call_answer *a, struct problems *p)
 
         row = checked ? cluster_row(m, "ok", "", "")
                       : cluster_row(m, "skipped", "missing", "it lacks more than was sent");
-    } else if (json_array_size(json_object_get(j, "errors")) > 0) {
+    } else if (code == ERR_LIMIT || json_array_size(json_object_get(j, "errors")) > 0) {
         take_problems(m, j, e.msg, p);
         row = cluster_row(m, "failed", code_name, e.msg);
     } else {

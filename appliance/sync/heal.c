@@ -6,14 +6,25 @@
 #include "base/log.h"
 #include "sync/inner.h"
 
-static bool
-is_pulled(const struct cluster *c, const struct peer *p, bool held)
+static struct failed_pull *
+find_failed(struct cluster *c, const struct hash *head)
 {
+    for (size_t i = 0; i < FAILED_PULLS; i++) {
+        if (c->failed[i].pause_ms > 0 && hash_equal(&c->failed[i].head, head)) {
+            return &c->failed[i];
+        }
+    }
+    return NULL;
+}
+
+static bool
+is_pulled(struct cluster *c, const struct peer *p, bool held)
+{
+    const struct failed_pull *failed = find_failed(c, &p->head.id);
     struct heal_facts facts = {
         .relation = p->relation,
         .keep_in_step = !held,
-        .backing_off = hash_equal(&p->head.id, &c->pull_failed) &&
-                       clock_mono_ms(c->clock) < c->pull_after_ms,
+        .backing_off = failed != NULL && clock_mono_ms(c->clock) < failed->after_ms,
     };
 
     return heal_action(&facts) != HEAL_NOTHING;
@@ -52,7 +63,7 @@ cluster_forget_refusal(struct cluster *c)
         struct heal_facts facts = {.relation = p->relation, .keep_in_step = true};
 
         offered = offered || (p->answered && heal_action(&facts) != HEAL_NOTHING &&
-                              hash_equal(&p->head.id, &c->pull_failed));
+                              find_failed(c, &p->head.id) != NULL);
     }
     if (!offered) {
         c->refusing[0] = '\0';
@@ -60,23 +71,25 @@ cluster_forget_refusal(struct cluster *c)
     lock_give(&c->lock);
 }
 
-/* What cannot be taken over is tried again ever more rarely, until it is another head. */
+/* What cannot be taken over is tried again ever more rarely. */
 static void
 note_pull(struct cluster *c, const struct hash *head, bool ok)
 {
-    bool same = hash_equal(head, &c->pull_failed);
+    struct failed_pull *failed = find_failed(c, head);
 
     if (ok) {
-        c->pull_pause_ms = 0;
+        memset(c->failed, 0, sizeof c->failed);
         return;
     }
-    c->pull_pause_ms =
-        same && c->pull_pause_ms > 0 ? 2 * c->pull_pause_ms : c->tunables->sync_round_ms;
-    if (c->pull_pause_ms > c->tunables->sync_again_ms) {
-        c->pull_pause_ms = c->tunables->sync_again_ms;
+    if (failed == NULL) {
+        failed = &c->failed[c->failed_next++ % FAILED_PULLS];
+        *failed = (struct failed_pull){.head = *head};
     }
-    c->pull_failed = *head;
-    c->pull_after_ms = clock_mono_ms(c->clock) + c->pull_pause_ms;
+    failed->pause_ms = failed->pause_ms > 0 ? 2 * failed->pause_ms : c->tunables->sync_round_ms;
+    if (failed->pause_ms > c->tunables->sync_again_ms) {
+        failed->pause_ms = c->tunables->sync_again_ms;
+    }
+    failed->after_ms = clock_mono_ms(c->clock) + failed->pause_ms;
 }
 
 /* Whether it is told for the first time: it may be met every few seconds. */
@@ -104,18 +117,23 @@ cluster_heal(struct cluster *c, const struct member_list *list)
     struct sync_origin origin;
     struct error error;
     int64_t task;
+    bool refused, overwriting;
     err_t code;
 
-    if (m == NULL) {
+    lock_take(&c->lock);
+    overwriting = c->overwriting;
+    lock_give(&c->lock);
+    /* Who took it already is ahead of this node, which hands it to the others yet. */
+    if (m == NULL || overwriting) {
         return false;
     }
     origin = (struct sync_origin){
-        .how = SYNC_PULLED,
-        .from = m->name,
-        .again = hash_equal(&newest.head.id, &c->pull_failed)};
+        .how = SYNC_PULLED, .from = m->name, .again = find_failed(c, &newest.head.id) != NULL};
     code = cluster_pull(c, m, &origin, &task, &error);
     note_pull(c, &newest.head.id, code == ERR_OK);
-    if (note_refusal(c, code == ERR_OK ? "" : error.msg) && code != ERR_OK) {
+    /* One that does not answer keeps this node behind, but this node refuses nothing then. */
+    refused = code != ERR_OK && code != ERR_UNAVAILABLE && code != ERR_TIMEOUT;
+    if (note_refusal(c, refused ? error.msg : "") && refused) {
         log_warning(
             "revision %lld of %s was not taken over: %s", (long long)newest.head.rev, m->name,
             error.msg);

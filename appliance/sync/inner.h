@@ -14,6 +14,15 @@
 #define SMALL_ANSWER_BYTES ((size_t)4 << 10) /* health: under 1 KiB is promised */
 #define MEMBERS_BYTES      ((size_t)1 << 20)
 
+#define FAILED_PULLS 8
+
+/* A head that could not be taken over. */
+struct failed_pull {
+    struct hash head; /* zero: none */
+    int64_t after_ms; /* monotonic: it is not tried before */
+    int64_t pause_ms;
+};
+
 struct cluster {
     struct engine *en;
     const struct tunables *tunables;
@@ -23,7 +32,7 @@ struct cluster {
     struct engine_cluster ops;
     struct mailbox *box;
 
-    pthread_mutex_t lock; /* leaf */
+    pthread_mutex_t lock; /* before those of the engine, never after */
     pthread_cond_t changed;
     bool stopping, wake;
     bool push; /* the head moved without an apply */
@@ -36,9 +45,8 @@ struct cluster {
     int64_t unheld_since_ms; /* monotonic: not exactly one node holds the VIP; 0: one does */
 
     /* The thread's own. */
-    int64_t pull_after_ms; /* monotonic: no pull before */
-    int64_t pull_pause_ms;
-    struct hash pull_failed; /* the head that could not be taken over */
+    struct failed_pull failed[FAILED_PULLS]; /* the newest ones */
+    size_t failed_next;                      /* the one whose place is needed next */
 };
 
 /* cluster_open without its thread, which does one round after another. The simulator of
@@ -63,6 +71,10 @@ struct peer *cluster_peer(struct cluster *c, const char *id);
 
 /* Whether address and key of the node are known. */
 bool cluster_may_ask(const struct member *m);
+/* Whether it answered in the last round what this release understands: nobody waits long for
+ * what is known. ERR_UNAVAILABLE, ERR_CONFLICT. */
+MUST_USE err_t
+cluster_check_answers(struct cluster *c, const struct member *m, struct error *e);
 /* Whether it is called in each round. */
 bool cluster_is_asked(const struct member_list *list, size_t i);
 /* With each that answered and knows other members, or other keys of them, than this node. */

@@ -12,6 +12,7 @@
 #include "sync/inner.h"
 
 #define AUDIT_BYTES 400
+#define NAMES_BYTES 120
 
 /* A node whose head is to be replaced. */
 struct target {
@@ -44,36 +45,74 @@ is_named(const struct cluster_overwrite *q, const struct member *m)
     return q->node_count == 0;
 }
 
+/* Whether it has what this node has not. One that is ahead is overwritten only by its name:
+ * this node would take over what it has. *why: why not. */
+static bool
+differs(const struct overwriting *o, const struct member *m, struct error *why)
+{
+    struct cluster *c = o->c;
+    const struct peer *p;
+    bool is;
+
+    lock_take(&c->lock);
+    p = cluster_peer(c, m->id);
+    is = p != NULL && p->answered &&
+         (p->relation == REL_DIVERGED ||
+          (p->relation == REL_SELF_BEHIND && o->q->node_count > 0));
+    if (p != NULL && p->answered) {
+        (void)error_set(why, ERR_CONFLICT, "%s: %s", m->name, relation_text(p->relation));
+    } else {
+        (void)error_set(
+            why, ERR_CONFLICT, "%s does not answer: %.180s", m->name,
+            p != NULL ? p->failure.msg : "it was not asked yet");
+    }
+    lock_give(&c->lock);
+    return is;
+}
+
+static err_t
+check_names(const struct overwriting *o, struct error *e)
+{
+    err_t code = ERR_OK;
+
+    for (size_t i = 0; i < o->q->node_count && code == ERR_OK; i++) {
+        struct member m;
+        struct error why;
+
+        code = members_find(o->c->en, o->q->nodes[i], &m, e);
+        if (code == ERR_OK && !differs(o, &m, &why)) {
+            *e = why;
+            code = why.code;
+        }
+        crypt_wipe(&m, sizeof m);
+    }
+    return code;
+}
+
 /* Of all nodes when none is named: those that diverged. */
 static err_t
 find_targets(struct overwriting *o, struct error *e)
 {
     CLEANUP(member_list_free) struct member_list list = members_get(o->c->en);
+    struct error unused;
+    err_t code = check_names(o, e);
 
     o->targets = xcalloc(list.count + 1, sizeof *o->targets);
-    for (size_t i = 0; i < list.count; i++) {
-        const struct peer *p;
-        bool differs;
+    for (size_t i = 0; i < list.count && code == ERR_OK; i++) {
+        const struct member *m = &list.items[i];
 
-        if (i == list.self || list.items[i].gone || !is_named(o->q, &list.items[i])) {
-            continue;
-        }
-        lock_take(&o->c->lock);
-        p = cluster_peer(o->c, list.items[i].id);
-        differs = p != NULL && p->answered &&
-                  (p->relation == REL_DIVERGED || p->relation == REL_SELF_BEHIND);
-        lock_give(&o->c->lock);
-        if (differs) {
-            o->targets[o->count++].member = list.items[i];
+        if (i != list.self && !m->gone && is_named(o->q, m) && differs(o, m, &unused)) {
+            o->targets[o->count++].member = *m;
         }
     }
-    if (o->count > COMMIT_MAX_PARENTS - 1) {
-        return error_set(
+    if (code == ERR_OK && o->count > COMMIT_MAX_PARENTS - 1) {
+        code = error_set(
             e, ERR_LIMIT, "at most %d nodes at once: name some", COMMIT_MAX_PARENTS - 1);
     }
-    return o->count > 0
-               ? ERR_OK
-               : error_set(e, ERR_CONFLICT, "no node that answers differs from this one");
+    if (code == ERR_OK && o->count == 0) {
+        code = error_set(e, ERR_CONFLICT, "no node that answers diverged from this one");
+    }
+    return code;
 }
 
 /* Its commits become part of this node's history, so that they can be parents, and so that
@@ -190,10 +229,24 @@ fetch_all(struct overwriting *o)
     return reached;
 }
 
+static void
+names_of_taken(const struct overwriting *o, char ret[NAMES_BYTES])
+{
+    CLEANUP(buf_fini) struct buf names;
+
+    buf_init(&names, NAMES_BYTES);
+    for (size_t i = 0; i < o->count; i++) {
+        if (o->targets[i].taken) {
+            buf_printf(&names, "%s%s", names.len > 0 ? ", " : "", o->targets[i].member.name);
+        }
+    }
+    (void)snprintf(ret, NAMES_BYTES, "%s", names.failed ? "several nodes" : buf_str(&names));
+}
+
 static err_t
 run(struct overwriting *o, struct error *e)
 {
-    char text[AUDIT_BYTES];
+    char names[NAMES_BYTES], text[AUDIT_BYTES];
     err_t code = find_targets(o, e);
 
     if (code != ERR_OK) {
@@ -213,12 +266,15 @@ run(struct overwriting *o, struct error *e)
         return error_set(
             e, ERR_CONFLICT, "%s: %.180s", o->targets[0].member.name, o->targets[0].error.msg);
     }
+    names_of_taken(o, names);
+    (void)snprintf(
+        text, sizeof text, "revision %lld, taken by %s", (long long)o->commit.rev, names);
+    members_audit(o->c->en, o->q->who, "cluster_overwrite", text);
     code = sync_overwrite(o->c->en, &o->own, &o->commit, o->q->who, e);
-    if (code == ERR_OK) {
-        (void)snprintf(
-            text, sizeof text, "revision %lld, over %zu nodes", (long long)o->commit.rev,
-            o->count);
-        members_audit(o->c->en, o->q->who, "cluster_overwrite", text);
+    if (code == ERR_CONFLICT) {
+        code = error_set(
+            e, ERR_CONFLICT,
+            "%s took it, but this node was changed meanwhile: overwrite once more", names);
     }
     for (size_t i = 0; i < o->count && code == ERR_OK; i++) {
         if (o->targets[i].taken) {
@@ -263,32 +319,6 @@ cluster_overwrite(
     return code;
 }
 
-/* Whether it answered in the last round what this release understands: nobody waits long for
- * what is known. */
-static err_t
-check_answers(struct cluster *c, const struct member *m, struct error *e)
-{
-    struct error why = {.code = ERR_UNAVAILABLE, .msg = "it was not asked yet"};
-    const struct peer *p;
-    bool answered, newer;
-
-    lock_take(&c->lock);
-    p = cluster_peer(c, m->id);
-    answered = p != NULL && p->answered;
-    newer = answered && p->relation == REL_PEER_NEWER_RELEASE;
-    if (p != NULL) {
-        why = p->failure;
-    }
-    lock_give(&c->lock);
-    if (!answered) {
-        return error_set(e, ERR_UNAVAILABLE, "%s: %.180s", m->name, why.msg);
-    }
-    return newer ? error_set(
-                       e, ERR_CONFLICT, "%s %s, which this one does not understand", m->name,
-                       relation_text(REL_PEER_NEWER_RELEASE))
-                 : ERR_OK;
-}
-
 err_t
 cluster_fetch_head(
     struct cluster *c, const char *spec, struct cluster_other *ret, struct error *e)
@@ -302,7 +332,7 @@ cluster_fetch_head(
         return code;
     }
     memcpy(ret->name, m.name, sizeof ret->name);
-    code = check_answers(c, &m, e);
+    code = cluster_check_answers(c, &m, e);
     if (code == ERR_OK && cluster_pull_head(c, &m, &head, &why) != ERR_OK) {
         code = error_set(e, ERR_UNAVAILABLE, "%s: %.180s", m.name, why.msg);
     }

@@ -82,6 +82,26 @@ understands(
         h->member->release, version);
 }
 
+/* That it was taken is so when the other node says what it stores and runs: both are this. */
+static err_t
+check_taken(
+    const json_t *answer, const struct hash *head, char ret_code[CODE_BYTES], struct error *e)
+{
+    const char *stored = json_string_value(json_object_get(answer, "head"));
+    const char *running = json_string_value(json_object_get(answer, "running"));
+    char hex[SHA256_HEX + 1];
+
+    hash_hex(head, hex);
+    if (stored != NULL && strcmp(stored, hex) == 0 && running != NULL &&
+        strcmp(running, hex) == 0) {
+        return ERR_OK;
+    }
+    (void)snprintf(ret_code, CODE_BYTES, "not_running");
+    return error_set(
+        e, ERR_UNAVAILABLE, "it was sent commit %.8s, and stores %.8s and runs %.8s", hex,
+        stored != NULL ? stored : "nothing", running != NULL ? running : "nothing known");
+}
+
 err_t
 cluster_hand(
     struct cluster *c, const struct cluster_handing *h, char ret_code[CODE_BYTES],
@@ -94,6 +114,7 @@ cluster_hand(
     for (int i = 0; i < TRIES && code == ERR_NOT_FOUND; i++) {
         struct sync_wanted wanted = {h->have, 1, missing, missing_count, h->commit};
         struct sync_doc d = {.has_index = false};
+        struct hash head;
         json_t *answer = NULL;
 
         code = make_doc(c, h, &wanted, &d, e);
@@ -102,6 +123,7 @@ cluster_hand(
             break;
         }
         code = put(c, h->member, &d, &answer, ret_code, e);
+        head = d.head;
         sync_doc_free(&d);
         if (code == ERR_OK && json_object_get(answer, "missing") != NULL) {
             free(missing);
@@ -109,6 +131,8 @@ cluster_hand(
             code = read_missing(answer, &missing, &missing_count) == ERR_OK
                        ? error_set(e, ERR_NOT_FOUND, "it lacks more than it was sent")
                        : error_set(e, ERR_UNAVAILABLE, "its answer is not understood");
+        } else if (code == ERR_OK) {
+            code = check_taken(answer, &head, ret_code, e);
         }
         json_decref(answer);
     }

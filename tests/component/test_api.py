@@ -371,6 +371,10 @@ class Walk(Case):
         api.expect(404, "POST", "/api/v1/cluster/forget", {"node": "absent"})
         api.expect(404, "GET", "/api/v1/cluster/compare?node=absent")
         api.expect(409, "POST", "/api/v1/cluster/overwrite", {})
+        for nodes in ("n2", {"n2": 1}, [], [7], 7, ["n"] * 65):  # none of these means all nodes
+            api.expect(422, "POST", "/api/v1/cluster/overwrite", {"nodes": nodes})
+        self.assertIn("absent", api.expect(404, "POST", "/api/v1/cluster/overwrite",
+                                           {"nodes": ["absent"]})["detail"])
         self.assertEqual(api.get("/api/v1/cluster/drafts")["nodes"][0]["changes"], [])
         api.expect(404, "POST", "/api/v1/cluster/drafts/take", {"node": "absent"})
         api.expect(204, "POST", "/api/v1/session/unlock")

@@ -168,7 +168,7 @@ class QuickStart(unittest.TestCase):
         self.assertIn("different ports", self.refused(2, "--api-port", "8080"))
 
     def test_takes_no_network_that_the_machine_has(self):
-        for taken in ("10.99.0.0/25", "10.99.0.0/16"):
+        for taken in ("10.99.0.0/25", "10.99.0.0/24", "10.99.0.0/16"):
             run("ip", "route", "add", taken, "dev", "lo")
             self.addCleanup(run, "ip", "route", "delete", taken, check=False)
             self.assertIn("route to 10.99.0.0/24",

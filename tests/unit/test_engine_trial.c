@@ -318,6 +318,23 @@ a_trial_is_ended_by_who_asked_for_it(void **state)
     runs_the_former(t, &before);
 }
 
+/* Files that are loaded then go back, if they must, to what served here before the trial. */
+static void
+a_trial_that_is_over_gives_way_until_something_is_committed(void **state)
+{
+    const struct two *t = *state;
+    struct standby tried = {.commit = {{7}}, .digest = "tried", .local_rev = 1};
+
+    assert_false(standby_gives_way(t->to->en, "other", 1));
+    standby_begin(t->to->en, &tried);
+    assert_false(standby_gives_way(t->to->en, "tried", 1));
+    standby_cancel(t->to->en, &tried.commit);
+    assert_true(standby_gives_way(t->to->en, "other", 1));
+    assert_true(standby_gives_way(t->to->en, "other", 1));
+    standby_end(t->to->en);
+    assert_false(standby_gives_way(t->to->en, "other", 1));
+}
+
 static void
 a_restart_ends_a_trial(void **state)
 {
@@ -396,6 +413,7 @@ main(void)
         WITH(a_trial_uses_what_was_checked),
         WITH(a_trial_stays_until_its_time_and_goes_back_by_itself),
         WITH(a_trial_is_ended_by_who_asked_for_it),
+        WITH(a_trial_that_is_over_gives_way_until_something_is_committed),
         WITH(a_restart_ends_a_trial),
         WITH(what_does_not_serve_is_taken_back_at_once),
         WITH(another_revision_ends_a_trial),
