@@ -209,6 +209,7 @@ sim_node_open(size_t i)
     for (enum fake_fault f = FAKE_CHECK; f <= FAKE_SERVE; f++) {
         fake_fail(&n->lab->fake, f, 0);
     }
+    n->tried = false;
     engine_lab_start(n->lab);
     open_cluster(n);
 }
