@@ -101,6 +101,7 @@ watch_node(size_t i)
         }
     }
     n->head = head.id;
+    n->tried = false;
     trace_head(i);
 }
 

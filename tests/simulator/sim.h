@@ -34,8 +34,8 @@ struct sim_node {
     _Atomic bool dead; /* nobody hears from it; its files were set aside as they were then */
     bool away;         /* left the cluster */
     bool held;         /* is not to heal */
-    bool tried; /* goes back from a trial whenever it does, until it takes something over */
-    struct hash head;           /* as seen last */
+    bool tried;        /* goes back from a trial whenever it does, until its head moves */
+    struct hash head;  /* as seen last */
     struct db *steady, *newest; /* other readers of its database, or NULL: dump.c */
 };
 
@@ -104,7 +104,8 @@ struct sim_before {
 };
 
 void sim_before(size_t i, struct sim_before *ret);
-bool sim_is_as_before(size_t i, const struct sim_before *b);
+/* tried: what HAProxy runs is not looked at. */
+bool sim_is_as_before(size_t i, const struct sim_before *b, bool tried);
 void sim_before_end(struct sim_before *b); /* also for CLEANUP() */
 void sim_readers_close(size_t i);
 /* No local value of another node is in its database, its files or its answers. */

@@ -78,6 +78,7 @@ sim_note(const char *fmt, ...)
     (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     buf_printf(&sim.trace, "%s\n", text);
+    trace_note(text);
     if (sim.verbose) {
         (void)printf("%s\n", text);
     }

@@ -157,6 +157,16 @@ trace_seed(uint64_t seed)
 }
 
 void
+trace_note(const char *text)
+{
+    if (trace.file != NULL) {
+        size_t len = strcspn(text, "\n"); /* of what a checker says, its first line */
+
+        (void)fprintf(trace.file, "note %.*s\n", (int)len, text);
+    }
+}
+
+void
 trace_head(size_t i)
 {
     if (trace.file != NULL) {

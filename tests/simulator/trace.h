@@ -5,6 +5,7 @@
  *   schema N                            newest that this release understands
  *   cluster NODES                       new nodes
  *   seed N
+ *   note TEXT                           of the schedule, for people
  *   commit C ID REV SCHEMA FP PARENT... before anything that names C
  *   head NODE C                         where it stands now
  *   round NODE, done NODE
@@ -24,6 +25,7 @@ bool trace_open(const char *path);
 void trace_close(void);
 void trace_cluster(void);
 void trace_seed(uint64_t seed);
+void trace_note(const char *text);
 /* What node i stands at, which it has told somebody. */
 void trace_head(size_t i);
 /* Its head, and all that leads to it, is in the trace. */

@@ -8,11 +8,13 @@ table says may have been done. long: the same of many, each processor with its p
 a seed is a schedule: it gives the same trace twice.
 """
 import concurrent.futures
+import contextlib
 import os
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 BUILD = pathlib.Path(os.environ["LOCKSTEP_BUILD"])
@@ -27,7 +29,7 @@ WANTED = {"saw", "heal", "read", "take", "head", "commit", "done"}
 
 
 class Refused(Exception):
-    pass
+    schedule = ""  # of that seed
 
 
 class Failed(Exception):
@@ -85,6 +87,7 @@ class Judge:
         self.table = table
         self.schema = 0
         self.seed = None
+        self.notes = []  # of this seed
         self.seen = set()
         self.graph = []
         self.heads, self.taken, self.rounds = {}, {}, {}
@@ -94,6 +97,9 @@ class Judge:
 
     def line(self, text):
         name, *fields = text.split()
+        if name == "note":
+            self.notes.append(text[len("note "):])
+            return
         self.seen.add(name)
         self.lines[name](*fields)
 
@@ -108,6 +114,7 @@ class Judge:
 
     def on_seed(self, seed):
         self.seed = seed
+        self.notes = []
 
     def on_commit(self, number, commit_id, rev, schema, fp, *parents):
         if int(number) != len(self.graph):
@@ -211,37 +218,42 @@ class Judge:
             self.taken.setdefault(node, []).append((own, offered))
 
 
+@contextlib.contextmanager
 def traced(options):
-    """The simulator, and the lines of its trace as it writes them. Its threads take turns, so
-    they do it on one processor, which is that of its part where there are several."""
+    """The simulator, the lines of its trace as it writes them, and a file of what it says, which
+    nothing keeps it from saying. Its threads take turns, so they do it on one processor, which
+    is that of its part where there are several."""
     readable, writable = os.pipe()
-    process = subprocess.Popen(  # pylint: disable=consider-using-with
-        [SIMULATE, "--trace", "/proc/self/fd/%d" % writable, *options], pass_fds=[writable],
-        stdout=subprocess.PIPE, text=True)
-    os.close(writable)
-    allowed = sorted(os.sched_getaffinity(0))
-    part = int(options[options.index("--first") + 1]) // SHARD if "--first" in options else 0
-    os.sched_setaffinity(process.pid, {allowed[part % len(allowed)]})
-    return process, os.fdopen(readable, encoding="ascii")
+    with os.fdopen(readable, encoding="ascii", errors="replace") as lines, \
+            tempfile.TemporaryFile("w+") as said:
+        process = subprocess.Popen(  # pylint: disable=consider-using-with
+            [SIMULATE, "--trace", "/proc/self/fd/%d" % writable, *options], pass_fds=[writable],
+            stdout=said)
+        os.close(writable)
+        allowed = sorted(os.sched_getaffinity(0))
+        part = int(options[options.index("--first") + 1]) // SHARD if "--first" in options else 0
+        os.sched_setaffinity(process.pid, {allowed[part % len(allowed)]})
+        try:
+            yield process, lines, said
+        finally:
+            process.kill()
+            process.wait()
 
 
 def judge(options):
     """What the simulator said and how it ended; Refused with the seed."""
-    process, lines = traced(options)
     judge_of = Judge(Table())
-    said = None
-    try:
-        for text in lines:
-            judge_of.line(text)
-        said = process.communicate()[0]
-    except Refused as refused:
-        raise Refused("seed %s: %s: \"%s\"" % (judge_of.seed, refused, text.strip())) from None
-    finally:
-        lines.close()
-        if said is None:
-            process.kill()
-            process.communicate()
-    return said, process.returncode, judge_of.seen
+    with traced(options) as (process, lines, said):
+        try:
+            for text in lines:
+                judge_of.line(text)
+        except Refused as refused:
+            named = Refused("seed %s: %s: \"%s\"" % (judge_of.seed, refused, text.strip()))
+            named.schedule = "".join(judge_of.notes)
+            raise named from None
+        status = process.wait()
+        said.seek(0)
+        return said.read(), status, judge_of.seen
 
 
 def accept(options):
@@ -252,8 +264,8 @@ def accepted(options):
     try:
         said, status, seen = judge(options)
     except Refused as refused:
-        raise Failed("%s\nagain: tests/simulator/trace.py accept --seed %s" % (
-            refused, str(refused).split(":")[0][5:])) from None
+        raise Failed("%s%s\nagain: tests/simulator/trace.py accept --seed %s" % (
+            refused.schedule, refused, str(refused).split(":")[0][5:])) from None
     if status != 0:
         raise Failed("%ssimulate ended with %d" % (said, status))
     if WANTED - seen and "--seed" not in options:
@@ -291,11 +303,12 @@ def mutations():
 def again():
     traces = []
     for _ in range(2):
-        process, lines = traced(["--seed", str(SEED_TWICE)])
-        with lines:
+        with traced(["--seed", str(SEED_TWICE)]) as (process, lines, said):
             traces.append(lines.read())
-        if process.communicate() and process.returncode != 0:
-            raise Failed("simulate ended with %d" % process.returncode)
+            status = process.wait()
+            said.seek(0)
+            if status != 0:
+                raise Failed("%ssimulate ended with %d" % (said.read(), status))
     if traces[0] != traces[1] or not traces[0]:
         raise Failed("seed %d gave another schedule the second time" % SEED_TWICE)
 
