@@ -4,7 +4,6 @@
 meanwhile below it is a conflict. Real nodes on a bridge."""
 import contextlib
 import hashlib
-import http.client
 import json
 import os
 import sqlite3
@@ -228,10 +227,8 @@ class Drafts(unittest.TestCase):
             with self.subTest(place):
                 before = self.draft_on_b()
                 self.assertEqual(rows(self.a), {})
-                who.arm(place)
-                with contextlib.suppress(OSError, http.client.HTTPException):
-                    self.a.api.call("POST", "/api/v1/cluster/drafts/take", {"node": "n2"})
-                node.wait_for(lambda w=who: not os.path.exists(w.crash_path), "it died")
+                who.dies_at(place, lambda: self.a.api.call(
+                    "POST", "/api/v1/cluster/drafts/take", {"node": "n2"}))
                 who.wait_ready()
                 self.assert_whole(before)
                 self.in_step()

@@ -1,9 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """What the other nodes of a cluster say of an apply before it is made."""
-import contextlib
-import http.client
-import itertools
 import json
 import os
 import re
@@ -16,12 +13,13 @@ import tempfile
 import unittest
 
 import node
-from cluster import Cluster
+from cluster import ASKING, Cluster, edges
 from lab import HAPROXY
 from thief import Thief
 
 TUNABLES = {"sync_round_ms": 100, "sync_health_ms": 1000, "sync_again_ms": 1000}
 JSON = {"Content-Type": "application/json"}
+TRIED = ("activate", "load", "verify")  # states of a trial, on the node that is on trial
 
 # Runs as the checker of each node: notes that it did, and refuses where a file says so.
 CHECKER = """\
@@ -279,9 +277,7 @@ class Trial(unittest.TestCase):
     def dies_after_the_trial(self):
         """n1 ends with the standby on trial. What the standby was before."""
         before = self.facts(self.b)
-        self.a.arm("apply_activate_before")
-        with contextlib.suppress(OSError, http.client.HTTPException):
-            self.a.api.raw("POST", "/api/v1/config/apply?wait=1", '{"skip_nodes": ["n3"]}', JSON)
+        self.a.dies_at("apply_activate_before", self.apply)
         self.assertNotEqual(self.b.running_digest(), before[1])
         self.assertEqual((head(self.b), self.b.generation("good")), (before[0], before[3]))
         return before
@@ -387,14 +383,9 @@ class Trial(unittest.TestCase):
         in_step(self.lab)
         self.a.api.create("listeners", name="edge", port=8095, addresses=["127.0.0.1"])
         before = [(head(n), n.running_digest()) for n in self.lab.nodes]
-        for state, edge in itertools.product(("peers", "trial"), ("before", "after")):
-            place = "apply_%s_%s" % (state, edge)
+        for place in edges(ASKING):
             with self.subTest(place):
-                self.a.arm(place)
-                with contextlib.suppress(OSError, http.client.HTTPException):
-                    self.a.api.raw("POST", "/api/v1/config/apply?wait=1", '{"skip_nodes": ["n3"]}',
-                                   JSON)
-                node.wait_for(lambda: not os.path.exists(self.a.crash_path), "n1 dies at " + place)
+                self.a.dies_at(place, self.apply)
                 if place == "apply_trial_after":
                     self.assertNotEqual(self.b.running_digest(), before[1][1])
                 self.a.wait_ready()
@@ -402,6 +393,24 @@ class Trial(unittest.TestCase):
                               == before, "all run their heads after " + place, 20)
                 self.assertEqual([c["name"] for c in self.a.api.get("/api/v1/draft")["changes"]],
                                  ["edge"])
+        self.assertEqual(self.apply()["state"], "ok")
+        in_step(self.lab)
+
+    def test_8_wherever_the_standby_dies_on_trial_it_ends_on_its_head(self):
+        self.hold(self.b, self.HOLD_MS)
+        for port, place in enumerate(edges(TRIED), 8100):
+            with self.subTest(place):
+                self.setUp()
+                self.a.api.create("listeners", name="p%d" % port, port=port,
+                                  addresses=["127.0.0.1"])
+                before = [self.facts(n) for n in self.lab.nodes]
+                task = self.b.dies_at(place, self.apply)
+                self.assertEqual((task["state"], task["steps"][-1]["name"]), ("failed", "trial"),
+                                 task)
+                self.assertIn("n2", task["message"])
+                self.b.wait_ready()
+                self.goes_back(before[1])
+                self.assertEqual([self.facts(n) for n in self.lab.nodes], before)
         self.assertEqual(self.apply()["state"], "ok")
         in_step(self.lab)
 

@@ -1,8 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Nodes in step: join, push, heal, refuse, leave; real nodes on a bridge, seen by a client."""
-import contextlib
-import http.client
+import itertools
 import json
 import os
 import signal
@@ -10,7 +9,7 @@ import unittest
 
 import node
 from backend import Backend
-from cluster import HUB, Cluster
+from cluster import HUB, PUSHING, Cluster, edges
 from visit import serves
 
 TUNABLES = {"sync_round_ms": 100, "sync_health_ms": 1000, "sync_again_ms": 1000}
@@ -178,23 +177,44 @@ class Three(unittest.TestCase):
 
 
 class Death(unittest.TestCase):
+    """Of one of two nodes in an apply that has been made: both end at what it saved."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.lab = Cluster(2, tunables=TUNABLES, crash_file=True)
+        cls.addClassCleanup(cls.lab.close)
+        cls.one, cls.other = cls.lab.set_up().nodes
+        cls.one.api.unlock = True
+        join(cls.other, cls.one)
+        cls.other.api.key = cls.one.api.key
+        cls.maxconn = itertools.count(3000)
+
+    def walk(self, who, place):
+        """Returns what who asked was told."""
+        node.wait_for(lambda: seen(self.one, self.other)["relation"] == "in_step", "in step")
+        value, before = next(self.maxconn), head(self.one)
+        self.one.api.patch("/api/v1/haproxy", maxconn=value)
+        task = who.dies_at(place, self.one.api.apply)
+        for one in self.lab.nodes:
+            one.wait_ready()
+        node.wait_for(lambda: head(self.one) == head(self.other) != before, "one head")
+        for one in self.lab.nodes:
+            self.assertEqual(one.api.get("/api/v1/haproxy")["maxconn"], value)
+            self.assertTrue(one.api.get("/api/v1/verify")["ok"])
+            node.wait_for(lambda o=one: "maxconn %d\n" % value in o.config(), "it runs that")
+        return task
+
     def test_who_dies_at_the_push_has_committed_and_the_other_heals(self):
-        for place in ("apply_push_before", "apply_push_after"):
-            with self.subTest(place), Cluster(2, tunables=TUNABLES, crash_file=True) as lab:
-                one, other = lab.set_up().nodes
-                join(other, one)
-                other.api.key = one.api.key
-                node.wait_for(lambda o=one, p=other: seen(o, p)["relation"] == "in_step", "joined")
-                before = head(one)
-                one.arm(place)
-                one.api.unlock = True
-                one.api.patch("/api/v1/haproxy", maxconn=3000)
-                with contextlib.suppress(OSError, http.client.HTTPException):
-                    one.api.raw("POST", "/api/v1/config/apply?wait=1", "{}",
-                                {"Content-Type": "application/json"})
-                one.wait_ready()
-                node.wait_for(lambda o=one, p=other: head(o) == head(p) != before, "in step")
-                self.assertEqual(other.api.get("/api/v1/haproxy")["maxconn"], 3000)
+        for place in edges(PUSHING):
+            with self.subTest(place):
+                self.walk(self.one, place)
+
+    def test_who_dies_as_it_takes_over_heals(self):
+        for place in ("store_before_adopt", "store_after_adopt"):
+            with self.subTest(place):
+                task = self.walk(self.other, place)
+                self.assertEqual((task["state"], task["result"]["nodes"][0]["state"]),
+                                 ("ok", "failed"), task)
 
 
 if __name__ == "__main__":

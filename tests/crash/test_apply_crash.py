@@ -3,7 +3,6 @@
 """lockstepd dies at each step of the apply machine, going forward and going back. After the
 restart database, files and HAProxy agree, the service answers, and no acknowledged change is
 lost. Needs a build with test hooks."""
-import http.client
 import os
 import re
 import unittest
@@ -11,12 +10,13 @@ import unittest
 import node
 from api import Api
 from backend import Backend
+from cluster import ASKING, PUSHING, edges
 from thief import Thief
 from visit import visit
 
 FORWARD = ("plan", "render", "check", "bind", "activate", "load", "verify", "commit", "settle")
 BACK = ("back", "back_load", "back_verify")
-WITH_OTHERS = ("peers", "trial", "push")  # tests/component/test_fanout.py, test_sync.py
+WITH_OTHERS = ASKING + PUSHING  # these are walked where there are other nodes
 # Where a change by the admin socket is half made, and where it is made and not yet said.
 SOCKET = ("apply_load_before", "apply_runtime_change", "apply_runtime_end", "apply_load_after",
           "apply_verify_after", "apply_commit_after")
@@ -45,16 +45,8 @@ class Crash(unittest.TestCase):
 
     def apply_and_die(self, place):
         """Returns what the caller was told: the ended task, or None when the answer was cut."""
-        self.node.arm(place)
-        before = self.node.pid_of("lockstepd")
         caller = Api("127.0.0.1", 8443, self.api.key)
-        task = None
-        try:
-            task = caller.apply("dies at " + place)
-        except (OSError, http.client.HTTPException):
-            pass
-        node.wait_for(lambda: not os.path.exists(self.node.crash_path), "lockstepd dies at " + place)
-        node.wait_for(lambda: self.node.pids("lockstepd") not in ([], [before]), "a new lockstepd")
+        task = self.node.dies_at(place, lambda: caller.apply("dies at " + place))
         self.node.wait_ready()
         return task
 
@@ -81,22 +73,20 @@ class Crash(unittest.TestCase):
                          sorted([*FORWARD, *WITH_OTHERS, *BACK]))
 
     def test_going_forward(self):
-        for state in FORWARD:
-            for edge in ("before", "after"):
-                place = "apply_%s_%s" % (state, edge)
-                with self.subTest(place=place):
-                    self.api.call("DELETE", "/api/v1/draft")
-                    self.change()
-                    head = self.api.get("/api/v1/status")["head"]["rev"]
-                    task = self.apply_and_die(place)
-                    status = self.agree(place)
-                    draft = self.api.get("/api/v1/draft")["count"]
-                    committed = status["head"]["rev"] == head + 1
-                    # Saved or still in the draft: one of the two, never none, never both.
-                    self.assertEqual(draft, 0 if committed else 1, place)
-                    if task is not None and task["state"] == "ok":
-                        self.assertTrue(committed, "an acknowledged change is lost")
-                    self.assertEqual(self.api.get("/api/v1/haproxy")["maxconn"], self.value)
+        for place in edges(FORWARD):
+            with self.subTest(place=place):
+                self.api.call("DELETE", "/api/v1/draft")
+                self.change()
+                head = self.api.get("/api/v1/status")["head"]["rev"]
+                task = self.apply_and_die(place)
+                status = self.agree(place)
+                draft = self.api.get("/api/v1/draft")["count"]
+                committed = status["head"]["rev"] == head + 1
+                # Saved or still in the draft: one of the two, never none, never both.
+                self.assertEqual(draft, 0 if committed else 1, place)
+                if task is not None and task["state"] == "ok":
+                    self.assertTrue(committed, "an acknowledged change is lost")
+                self.assertEqual(self.api.get("/api/v1/haproxy")["maxconn"], self.value)
 
     def weight(self, pool):
         """Of its first server; the eighth column, srv_uweight. The tenth holds seconds."""
@@ -155,19 +145,17 @@ class Crash(unittest.TestCase):
 
     def test_going_back(self):
         """The port is taken between the bind test and the reload: the load fails."""
-        for state in BACK:
-            for edge in ("before", "after"):
-                place = "apply_%s_%s" % (state, edge)
-                with self.subTest(place=place):
-                    self.api.call("DELETE", "/api/v1/draft")
-                    head = self.api.get("/api/v1/status")["head"]["id"]
-                    with Thief(self.node, 7071):
-                        self.api.create("listeners", name="stolen", addresses=["127.0.0.1"],
-                                        port=7071)
-                        self.apply_and_die(place)
-                        status = self.agree(place)
-                    self.assertEqual(status["head"]["id"], head, place)
-                    self.assertEqual(self.api.get("/api/v1/draft")["count"], 1, place)
+        for place in edges(BACK):
+            with self.subTest(place=place):
+                self.api.call("DELETE", "/api/v1/draft")
+                head = self.api.get("/api/v1/status")["head"]["id"]
+                with Thief(self.node, 7071):
+                    self.api.create("listeners", name="stolen", addresses=["127.0.0.1"],
+                                    port=7071)
+                    self.apply_and_die(place)
+                    status = self.agree(place)
+                self.assertEqual(status["head"]["id"], head, place)
+                self.assertEqual(self.api.get("/api/v1/draft")["count"], 1, place)
         self.api.call("DELETE", "/api/v1/draft")
 
 

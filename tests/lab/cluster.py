@@ -5,6 +5,7 @@ is cut, and servers that it starts there are reached from every node."""
 import atexit
 import concurrent.futures
 import contextlib
+import itertools
 import signal
 import socket
 import struct
@@ -21,6 +22,11 @@ BRIDGE = "bridge"
 INSIDE = "eth0"
 ETH_P_ARP = 0x0806
 
+# The states of the apply machine that other nodes take part in, by the test that has the daemon
+# die at their edges: test_fanout.py, test_sync.py.
+ASKING = ("peers", "trial")
+PUSHING = ("push",)
+
 # By ports of the bridge, so that a cut stops all there is between two: ARP, multicast and what
 # goes to an address that moved.
 CUTS = """\
@@ -32,6 +38,11 @@ table bridge lab {
     }
 }
 """
+
+
+def edges(states):
+    """The crash points at both edges of these states."""
+    return ["apply_%s_%s" % way for way in itertools.product(states, ("before", "after"))]
 
 
 def announce(address):

@@ -4,6 +4,7 @@ namespace of the test process or in one of its own."""
 import atexit
 import contextlib
 import ctypes
+import http.client
 import json
 import os
 import re
@@ -110,6 +111,18 @@ class Node:
         with open(self.crash_path, "w", encoding="ascii") as file:
             file.write(place)
         os.chown(self.crash_path, UID, UID)
+
+    def dies_at(self, place, call):
+        """call makes this node's lockstepd pass the place, where it dies; another one is started.
+        Returns what call returned: None when it was cut off."""
+        before = self.pid_of("lockstepd")
+        answer = None
+        self.arm(place)
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            answer = call()
+        wait_for(lambda: not os.path.exists(self.crash_path), "%s dies at %s" % (self.name, place))
+        wait_for(lambda: self.pids("lockstepd") not in ([], [before]), "a new lockstepd")
+        return answer
 
     def command(self):
         command = [os.path.join(self.build, "lockstep-run"), "--state-dir", self.state,
@@ -224,13 +237,16 @@ class Node:
         return re.search(r"^0x[0-9a-f]+ digest ([0-9a-f]{16})$", running, re.MULTILINE)[1]
 
     def stop(self):
-        """Ends it in order; nothing of it may be left."""
+        """Ends it in order. Nothing of it may be left; what is, is killed."""
         if self.process is not None and self.process.poll() is None:
             self.put_up()
             family = descendants(self.process.pid)
             self.process.send_signal(signal.SIGTERM)
             status = self.process.wait(30)
             left = {p: line for p, line in family.items() if is_alive(p)}
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             assert not left, "left running: %s" % left
             assert status == 0, "lockstep-run ended with %d:\n%s" % (status, self.log()[-4000:])
 
@@ -244,7 +260,7 @@ class Node:
             if self.process.poll() is None:
                 self.stop()
         finally:
-            if self.process.poll() is None:
+            if self.ns is not None or self.process.poll() is None:
                 self.kill()
             shutil.rmtree(self.root, ignore_errors=True)
             atexit.unregister(self.sweep)

@@ -100,3 +100,20 @@ store_copy_pull(struct store_lab *to, struct store_lab *from, bool move_head)
     must(store_adopt(to->store, &q, &head, &e), &e);
     return head;
 }
+
+void
+store_pair_open(struct store_pair *p)
+{
+    store_lab_init(&p->a);
+    store_lab_init(&p->b);
+    p->b.now_ms += 1000;
+    store_lab_open(&p->a);
+    store_lab_open(&p->b);
+}
+
+void
+store_pair_fini(struct store_pair *p)
+{
+    store_lab_fini(&p->a);
+    store_lab_fini(&p->b);
+}

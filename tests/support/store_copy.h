@@ -23,4 +23,12 @@ struct adopt_request store_copy_request(const struct store_copy *c);
 /* Takes and adopts, and aborts when it fails. Returns the head then. */
 struct commit store_copy_pull(struct store_lab *to, struct store_lab *from, bool move_head);
 
+/* Two nodes of which none knows the other: their first commits differ. */
+struct store_pair {
+    struct store_lab a, b;
+};
+
+void store_pair_open(struct store_pair *p);
+void store_pair_fini(struct store_pair *p);
+
 #endif

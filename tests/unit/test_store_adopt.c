@@ -15,21 +15,12 @@
 
 #define DAY_MS ((int64_t)24 * 3600 * 1000)
 
-struct pair {
-    struct store_lab a, b;
-};
-
-/* Two nodes of which none knows the other: their first commits differ. */
 static int
 set_up(void **state)
 {
-    static struct pair p;
+    static struct store_pair p;
 
-    store_lab_init(&p.a);
-    store_lab_init(&p.b);
-    p.b.now_ms += 1000;
-    store_lab_open(&p.a);
-    store_lab_open(&p.b);
+    store_pair_open(&p);
     *state = &p;
     return 0;
 }
@@ -38,7 +29,7 @@ set_up(void **state)
 static int
 set_up_joined(void **state)
 {
-    struct pair *p;
+    struct store_pair *p;
 
     (void)set_up(state);
     p = *state;
@@ -49,10 +40,7 @@ set_up_joined(void **state)
 static int
 tear_down(void **state)
 {
-    struct pair *p = *state;
-
-    store_lab_fini(&p->a);
-    store_lab_fini(&p->b);
+    store_pair_fini(*state);
     return 0;
 }
 
@@ -130,7 +118,7 @@ adopt(struct store_lab *l, const struct adopt_request *q)
 static void
 joining_node_keeps_its_own_commits_aside(void **state)
 {
-    struct pair *p = *state;
+    struct store_pair *p = *state;
     const struct commit own[2] = {store_copy_head(&p->b), set_port(&p->b, 1, 1)};
     struct commit head;
     bool leads = true;
@@ -160,7 +148,7 @@ static void
 node_that_is_behind_goes_forward(void **state)
 {
     static const size_t steps[] = {1, 3, 250};
-    struct pair *p = *state;
+    struct store_pair *p = *state;
 
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
         struct commit *made = calloc(steps[i], sizeof *made);
@@ -188,7 +176,7 @@ node_that_is_behind_goes_forward(void **state)
 static void
 full_index_is_written_when_it_is_due(void **state)
 {
-    struct pair *p = *state;
+    struct store_pair *p = *state;
     const char *fulls = "SELECT count(DISTINCT seq) FROM commit_full";
     int64_t before = store_lab_number(&p->b, fulls);
 
@@ -210,7 +198,7 @@ full_index_is_written_when_it_is_due(void **state)
 static void
 commits_without_bodies_have_no_content(void **state)
 {
-    struct pair *p = *state;
+    struct store_pair *p = *state;
     CLEANUP(store_copy_fini) struct store_copy c = {0};
     struct adopt_request q;
     struct commit made[3];
@@ -237,7 +225,7 @@ commits_without_bodies_have_no_content(void **state)
 static void
 draft_stays(void **state)
 {
-    struct pair *p = *state;
+    struct store_pair *p = *state;
     struct draft_row row = {.kind = K_SERVER, .name = "web1", .author = "admin maria"};
     struct store_state st;
     struct error e;
@@ -261,7 +249,7 @@ draft_stays(void **state)
 static void
 branch_lies_aside_until_an_overwrite_joins_it(void **state)
 {
-    struct pair *p = *state;
+    struct store_pair *p = *state;
     struct commit of_a;
     struct commit of_b;
     struct commit_request q;
@@ -302,7 +290,7 @@ branch_lies_aside_until_an_overwrite_joins_it(void **state)
 static void
 of_two_equal_heads_one_is_given_up(void **state)
 {
-    struct pair *p = *state;
+    struct store_pair *p = *state;
     const struct commit of_a = set_port(&p->a, 1, 1);
     const struct commit of_b = set_port(&p->b, 1, 1);
     CLEANUP(snapshot_cleanup) struct snapshot *content = store_lab_shared(&p->b);
@@ -341,7 +329,7 @@ of_two_equal_heads_one_is_given_up(void **state)
 static void
 page_of_history_cuts_no_revision_in_two(void **state)
 {
-    struct pair *p = *state;
+    struct store_pair *p = *state;
     struct commit *page = NULL;
     size_t count = 0;
     struct error e;
@@ -367,7 +355,7 @@ page_of_history_cuts_no_revision_in_two(void **state)
 static void
 discarded_branch_is_kept_for_ninety_days(void **state)
 {
-    struct pair *p = *state;
+    struct store_pair *p = *state;
     const struct commit own = set_port(&p->b, 1, 1);
 
     (void)set_port(&p->a, 1, 2);
@@ -394,7 +382,7 @@ discarded_branch_is_kept_for_ninety_days(void **state)
 static void
 longer_branch_does_not_push_the_head_out(void **state)
 {
-    struct pair *p = *state;
+    struct store_pair *p = *state;
     struct commit head;
     struct commit tip = {0};
 
@@ -422,7 +410,7 @@ longer_branch_does_not_push_the_head_out(void **state)
 static void
 head_goes_back_to_a_commit_without_content(void **state)
 {
-    struct pair *p = *state;
+    struct store_pair *p = *state;
     CLEANUP(snapshot_cleanup) struct snapshot *shared = store_lab_shared(&p->b);
     const struct commit first = store_copy_head(&p->b);
     const struct lineage none = {0};
@@ -480,7 +468,7 @@ waiting_rev(struct store_lab *l)
 static void
 adopted_head_does_not_wait_and_ends_what_did(void **state)
 {
-    struct pair *p = *state;
+    struct store_pair *p = *state;
 
     (void)commit_to_confirm(&p->a, 1, DAY_MS);
     assert_int_equal(waiting_rev(&p->a), 2);

@@ -12,8 +12,8 @@
 
 #include "tests/support/store_copy.h"
 
-struct pair {
-    struct store_lab a, b;
+struct behind {
+    struct store_pair nodes;
     struct store_copy c; /* what b lacks: two servers, a pool with both, a change of one */
 };
 
@@ -21,26 +21,22 @@ static int
 set_up(void **state)
 {
     static const char *const members[] = {"web1", "web2"};
-    static struct pair p;
+    static struct behind p;
     struct snapshot *now;
 
-    store_lab_init(&p.a);
-    store_lab_init(&p.b);
-    p.b.now_ms += 1000;
-    store_lab_open(&p.a);
-    store_lab_open(&p.b);
-    (void)store_copy_pull(&p.b, &p.a, true);
-    now = store_lab_shared(&p.a);
+    store_pair_open(&p.nodes);
+    (void)store_copy_pull(&p.nodes.b, &p.nodes.a, true);
+    now = store_lab_shared(&p.nodes.a);
     for (unsigned i = 1; i <= 4; i++) {
         struct snapshot *from = now;
 
         now = i == 3 ? store_lab_with(from, store_lab_pool(7, from, members, 2))
                      : store_lab_with(from, store_lab_server(i > 2 ? 2 : i, NULL, (int)i));
-        (void)store_lab_commit(&p.a, now, NULL);
+        (void)store_lab_commit(&p.nodes.a, now, NULL);
         snapshot_unref(from);
     }
     snapshot_unref(now);
-    store_copy_take(&p.c, &p.a, &p.b);
+    store_copy_take(&p.c, &p.nodes.a, &p.nodes.b);
     *state = &p;
     return 0;
 }
@@ -48,11 +44,10 @@ set_up(void **state)
 static int
 tear_down(void **state)
 {
-    struct pair *p = *state;
+    struct behind *p = *state;
 
     store_copy_fini(&p->c);
-    store_lab_fini(&p->a);
-    store_lab_fini(&p->b);
+    store_pair_fini(&p->nodes);
     return 0;
 }
 
@@ -70,11 +65,11 @@ rows_of(struct store_lab *l)
 }
 
 static void
-assert_refused(struct pair *p, const struct adopt_request *q, err_t wanted, const char *word)
+assert_refused(struct behind *p, const struct adopt_request *q, err_t wanted, const char *word)
 {
-    CLEANUP(snapshot_cleanup) struct snapshot *before = store_lab_shared(&p->b);
+    CLEANUP(snapshot_cleanup) struct snapshot *before = store_lab_shared(&p->nodes.b);
     CLEANUP(snapshot_cleanup) struct snapshot *after = NULL;
-    int64_t rows = rows_of(&p->b);
+    int64_t rows = rows_of(&p->nodes.b);
     struct commit head = {.rev = -1};
     struct error e = {0};
     struct adopt_request check = *q;
@@ -83,38 +78,38 @@ assert_refused(struct pair *p, const struct adopt_request *q, err_t wanted, cons
     int64_t checked;
 
     check.only_check = true;
-    assert_int_equal(store_adopt(p->b.store, &check, &head, &e), seen ? wanted : ERR_OK);
+    assert_int_equal(store_adopt(p->nodes.b.store, &check, &head, &e), seen ? wanted : ERR_OK);
     head.rev = -1;
-    assert_int_equal(store_adopt(p->b.store, q, &head, &e), wanted);
+    assert_int_equal(store_adopt(p->nodes.b.store, q, &head, &e), wanted);
     if (strstr(e.msg, word) == NULL) {
         fail_msg("no \"%s\": %s", word, e.msg);
     }
     assert_int_equal(head.rev, -1);
-    assert_int_equal(rows_of(&p->b), rows);
-    assert_int_equal(store_verify(p->b.store, &checked, &e), ERR_OK);
-    after = store_lab_shared(&p->b);
+    assert_int_equal(rows_of(&p->nodes.b), rows);
+    assert_int_equal(store_verify(p->nodes.b.store, &checked, &e), ERR_OK);
+    after = store_lab_shared(&p->nodes.b);
     assert_true(store_lab_equal(after, before));
 }
 
 /* What was refused is no hindrance to what is right. */
 static void
-assert_adopted(struct pair *p)
+assert_adopted(struct behind *p)
 {
     struct adopt_request q = store_copy_request(&p->c);
     struct commit head;
     struct error e;
-    int64_t rows = rows_of(&p->b);
+    int64_t rows = rows_of(&p->nodes.b);
     int64_t checked;
 
     q.only_check = true;
-    assert_int_equal(store_adopt(p->b.store, &q, &head, &e), ERR_OK);
+    assert_int_equal(store_adopt(p->nodes.b.store, &q, &head, &e), ERR_OK);
     assert_false(hash_equal(&head.id, &p->c.head.id));
-    assert_int_equal(rows_of(&p->b), rows);
+    assert_int_equal(rows_of(&p->nodes.b), rows);
     q.only_check = false;
-    assert_int_equal(store_adopt(p->b.store, &q, &head, &e), ERR_OK);
+    assert_int_equal(store_adopt(p->nodes.b.store, &q, &head, &e), ERR_OK);
     assert_true(hash_equal(&head.id, &p->c.head.id));
-    store_lab_reopen(&p->b);
-    assert_int_equal(store_verify(p->b.store, &checked, &e), ERR_OK);
+    store_lab_reopen(&p->nodes.b);
+    assert_int_equal(store_verify(p->nodes.b.store, &checked, &e), ERR_OK);
 }
 
 /* The id follows from the fields, as the caller checks. */
@@ -127,7 +122,7 @@ rename_commit(struct commit *c)
 static void
 missing_parent(void **state)
 {
-    struct pair *p = *state;
+    struct behind *p = *state;
     const struct lineage rest = {&p->c.commits.items[1], p->c.commits.count - 1};
     struct adopt_request q = store_copy_request(&p->c);
 
@@ -141,7 +136,7 @@ missing_parent(void **state)
 static void
 parents_after_their_children(void **state)
 {
-    struct pair *p = *state;
+    struct behind *p = *state;
     struct lineage_commit swapped[2] = {p->c.commits.items[1], p->c.commits.items[0]};
     const struct lineage both = {swapped, 2};
     struct adopt_request q = store_copy_request(&p->c);
@@ -155,7 +150,7 @@ static void
 revision_that_does_not_follow(void **state)
 {
     static const int64_t wrong[] = {1, 4, 6, 1000};
-    struct pair *p = *state;
+    struct behind *p = *state;
     struct commit *last = &p->c.commits.items[p->c.commits.count - 1].commit;
     const struct commit right = *last;
     struct adopt_request q = store_copy_request(&p->c);
@@ -174,7 +169,7 @@ revision_that_does_not_follow(void **state)
 static void
 first_revision_above_one_or_without_content(void **state)
 {
-    struct pair *p = *state;
+    struct behind *p = *state;
     struct lineage_entry entry = {.kind = K_SERVER, .has_object = true};
     struct lineage_commit root = {
         {.rev = 2, .schema_version = SCHEMA_VERSION, .at_ms = 1}, &entry, 1};
@@ -192,8 +187,8 @@ first_revision_above_one_or_without_content(void **state)
 static void
 content_that_is_not_of_the_head(void **state)
 {
-    struct pair *p = *state;
-    CLEANUP(snapshot_cleanup) struct snapshot *now = store_lab_shared(&p->b);
+    struct behind *p = *state;
+    CLEANUP(snapshot_cleanup) struct snapshot *now = store_lab_shared(&p->nodes.b);
     struct adopt_request q = store_copy_request(&p->c);
 
     q.shared_to = now;
@@ -204,7 +199,7 @@ content_that_is_not_of_the_head(void **state)
 static void
 changes_that_do_not_lead_to_the_content(void **state)
 {
-    struct pair *p = *state;
+    struct behind *p = *state;
     struct lineage_commit *first = &p->c.commits.items[0];
     struct lineage_commit *last = &p->c.commits.items[p->c.commits.count - 1];
     const struct hash right = last->entries[0].objhash;
@@ -233,23 +228,23 @@ changes_that_do_not_lead_to_the_content(void **state)
 static void
 first_revision_with_another_fingerprint(void **state)
 {
-    struct pair *p = *state;
+    struct behind *p = *state;
     struct lineage_entry *entries = NULL;
     size_t count = 0;
     struct lineage_commit root = {{.rev = 1, .schema_version = SCHEMA_VERSION}, NULL, 0};
     const struct lineage one = {&root, 1};
     const struct adopt_request q = {.commits = &one, .author = "node proxy2"};
-    struct commit head = store_copy_head(&p->b);
+    struct commit head = store_copy_head(&p->nodes.b);
     struct error e;
 
-    assert_int_equal(store_index(p->b.store, &head.id, &entries, &count, &e), ERR_OK);
+    assert_int_equal(store_index(p->nodes.b.store, &head.id, &entries, &count, &e), ERR_OK);
     root.entries = entries;
     root.entry_count = count;
     rename_commit(&root.commit);
     assert_refused(p, &q, ERR_INVALID, "changes of revision 1");
     root.commit.fp = head.fp;
     rename_commit(&root.commit);
-    assert_int_equal(store_adopt(p->b.store, &q, &head, &e), ERR_OK);
+    assert_int_equal(store_adopt(p->nodes.b.store, &q, &head, &e), ERR_OK);
     free(entries);
     assert_adopted(p);
 }
@@ -257,7 +252,7 @@ first_revision_with_another_fingerprint(void **state)
 static void
 entries_that_are_no_shared_objects_or_come_twice(void **state)
 {
-    struct pair *p = *state;
+    struct behind *p = *state;
     struct lineage_commit *first = &p->c.commits.items[0];
     const struct lineage_commit right = *first;
     struct lineage_entry twice[2] = {right.entries[0], right.entries[0]};
@@ -279,7 +274,7 @@ entries_that_are_no_shared_objects_or_come_twice(void **state)
 static void
 reference_that_leads_nowhere(void **state)
 {
-    struct pair *p = *state;
+    struct behind *p = *state;
     CLEANUP(snapshot_cleanup)
     struct snapshot *earlier = store_lab_with(p->c.shared, store_lab_server(2, NULL, 2));
     CLEANUP(snapshot_cleanup)
@@ -304,7 +299,7 @@ reference_that_leads_nowhere(void **state)
 static void
 head_that_is_not_there(void **state)
 {
-    struct pair *p = *state;
+    struct behind *p = *state;
     struct adopt_request q = store_copy_request(&p->c);
 
     q.head = (struct hash){{7}};
@@ -315,12 +310,12 @@ head_that_is_not_there(void **state)
 static void
 database_that_another_program_changed(void **state)
 {
-    struct pair *p = *state;
+    struct behind *p = *state;
     struct adopt_request q = store_copy_request(&p->c);
 
-    store_lab_script(&p->b, "UPDATE meta SET head_seq = 1");
+    store_lab_script(&p->nodes.b, "UPDATE meta SET head_seq = 1");
     assert_refused(p, &q, ERR_CONFLICT, "another program");
-    store_lab_script(&p->b, "UPDATE meta SET head_seq = 2");
+    store_lab_script(&p->nodes.b, "UPDATE meta SET head_seq = 2");
     assert_adopted(p);
 }
 

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +14,8 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include "base/arena.h"
+#include "store/members.h"
 #include "tests/support/store_copy.h"
 
 static int calls_until_failure; /* 0: none fails */
@@ -282,6 +285,78 @@ failed_draft_changes_nothing(void **state)
     assert_in_range(refused, 3, 500);
 }
 
+static struct member
+member_of(unsigned n, int64_t seq)
+{
+    struct member m = {
+        .seq = seq,
+        .pin = "sha256//AAAABBBBCCCCDDDDEEEEFFFFGGGGHHHHIIIIJJJJ+/0=",
+        .release = "0.1.0",
+        .schema_version = 2,
+    };
+
+    (void)snprintf(m.id, sizeof m.id, "%032x", n);
+    (void)snprintf(m.name, sizeof m.name, "proxy%u", n);
+    (void)snprintf(m.url, sizeof m.url, "https://192.0.2.%u:8443", n);
+    (void)snprintf(m.key, sizeof m.key, "key-%u-%d", n, (int)seq);
+    return m;
+}
+
+static void
+assert_members(struct store_lab *l, const struct member *wanted, size_t count)
+{
+    for (int i = 0; i < 2; i++) {
+        CLEANUP(xfree_cleanup) struct member *found = NULL;
+        size_t found_count = 0;
+        struct error e;
+
+        assert_int_equal(store_members(l->store, &found, &found_count, &e), ERR_OK);
+        assert_int_equal(found_count, count);
+        for (size_t n = 0; n < count; n++) {
+            assert_string_equal(found[n].id, wanted[n].id);
+            assert_int_equal(found[n].seq, wanted[n].seq);
+            assert_string_equal(found[n].key, wanted[n].key);
+        }
+        store_lab_reopen(l);
+    }
+}
+
+/* One of the list goes, one gets another record, one is new. */
+static void
+failed_members_are_those_before(void **state)
+{
+    const struct member before[] = {member_of(1, 1), member_of(2, 1)};
+    const struct member after[] = {member_of(2, 2), member_of(3, 1), member_of(4, 1)};
+    int refused = 0;
+    int at = 0;
+
+    (void)state;
+    do {
+        struct error e;
+        struct store_lab l;
+        err_t code;
+
+        at++;
+        store_lab_init(&l);
+        store_lab_open(&l);
+        assert_int_equal(store_member_put(l.store, before, ARRAY_LEN(before), &e), ERR_OK);
+        arm(at, EIO);
+        code = store_member_put(l.store, after, ARRAY_LEN(after), &e);
+        calls_until_failure = 0;
+        if (code != ERR_OK) {
+            assert_true(failed);
+            assert_int_equal(code, ERR_IO);
+            assert_members(&l, before, ARRAY_LEN(before));
+            refused++;
+            code = store_member_put(l.store, after, ARRAY_LEN(after), &e);
+        }
+        assert_int_equal(code, ERR_OK);
+        assert_members(&l, after, ARRAY_LEN(after));
+        store_lab_fini(&l);
+    } while (failed);
+    assert_in_range(refused, 3, 500);
+}
+
 static void
 failed_first_start_is_taken_up(void **state)
 {
@@ -320,6 +395,7 @@ main(void)
         cmocka_unit_test(failed_adoption_changes_nothing),
         cmocka_unit_test(full_disk_is_named),
         cmocka_unit_test(failed_draft_changes_nothing),
+        cmocka_unit_test(failed_members_are_those_before),
         cmocka_unit_test(failed_first_start_is_taken_up),
     };
 

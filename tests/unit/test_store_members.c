@@ -22,11 +22,13 @@ member_of(unsigned n, int64_t seq)
         .pin = "sha256//AAAABBBBCCCCDDDDEEEEFFFFGGGGHHHHIIIIJJJJ+/0=",
         .release = "0.1.0",
         .schema_version = 2,
+        .tables_port = 8444,
     };
 
     (void)snprintf(m.id, sizeof m.id, "%032x", n);
     (void)snprintf(m.name, sizeof m.name, "proxy%u", n);
     (void)snprintf(m.url, sizeof m.url, "https://192.0.2.%u:8443", n);
+    (void)snprintf(m.tables_address, sizeof m.tables_address, "192.0.2.%u", n);
     (void)snprintf(m.key, sizeof m.key, "SENTINEL-key-of-%u", n);
     return m;
 }
@@ -57,6 +59,10 @@ assert_members(struct store_lab *l, const struct member *wanted, size_t count)
         assert_string_equal(found[i].name, wanted[i].name);
         assert_string_equal(found[i].url, wanted[i].url);
         assert_string_equal(found[i].pin, wanted[i].pin);
+        assert_string_equal(found[i].release, wanted[i].release);
+        assert_int_equal(found[i].schema_version, wanted[i].schema_version);
+        assert_string_equal(found[i].tables_address, wanted[i].tables_address);
+        assert_int_equal(found[i].tables_port, wanted[i].tables_port);
         assert_string_equal(found[i].key, wanted[i].key);
     }
     free(found);
@@ -136,11 +142,15 @@ static void
 all_of_them_are_written_or_none(void **state)
 {
     struct store_lab *l = *state;
-    struct member list[2] = {member_of(1, 5), member_of(2, 0)};
+    struct member good[2] = {member_of(1, 4), member_of(3, 7)};
+    struct member bad[2] = {member_of(1, 5), member_of(2, 0)};
     struct error e;
 
-    assert_int_equal(store_member_put(l->store, list, 2, &e), ERR_CONFLICT);
-    assert_members(l, NULL, 0);
+    put(l, good, 2);
+    assert_int_equal(store_member_put(l->store, bad, 2, &e), ERR_CONFLICT);
+    assert_members(l, good, 2);
+    store_lab_reopen(l);
+    assert_members(l, good, 2);
 }
 
 static void
