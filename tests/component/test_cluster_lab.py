@@ -18,7 +18,7 @@ import unittest
 import node
 from backend import Backend
 from cluster import HUB, Cluster
-from lab import command_line, wait_for
+from lab import command_line, descendants, wait_for
 from visit import serves, visit
 
 VIP = "10.77.0.100"
@@ -191,6 +191,26 @@ class Leftovers(unittest.TestCase):
                 self.assertTrue(in_namespaces(inodes))
             self.assertEqual(self.left(roots, inodes), ([], {}))
             self.assertEqual(socket.if_nameindex(), before)
+
+    def test_what_stays_behind_is_told_and_ended(self):
+        with Cluster(2) as cluster:
+            one, other = cluster.nodes
+            cluster.on_all(lambda n: n.wait(n.answers, "the API answers"))
+            one.stop()
+            with one.ns:
+                one.process = subprocess.Popen(
+                    ["sh", "-c", "trap 'exit 0' TERM; sleep 600 & wait"])
+            wait_for(lambda: descendants(one.process.pid), "it has a child")
+            with self.assertRaisesRegex(AssertionError, "left running: .*sleep 600"):
+                one.stop()
+            wait_for(lambda: not in_namespaces({one.ns.inode}), "it is ended")
+            with other.ns:
+                subprocess.run(["sh", "-c", "sleep 600 &"], check=True)
+            other.process.kill()
+            other.process.wait()
+            self.assertTrue(in_namespaces({other.ns.inode}))
+            other.close()
+            self.assertEqual(in_namespaces({other.ns.inode}), {})
 
     def test_sigterm_and_a_failure_leave_nothing(self):
         for end in ("signal.pause()", "raise AssertionError"):
