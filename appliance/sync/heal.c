@@ -30,13 +30,15 @@ is_pulled(struct cluster *c, const struct peer *p, bool held)
     return heal_action(&facts) != HEAL_NOTHING;
 }
 
-/* The node with the greatest head that this one is behind, or NULL. */
+/* The node with the greatest head that this one is behind, or NULL. While this node overwrites
+ * others, who took its commit already is ahead of it until all of them have it. */
 static const struct member *
 find_newest(struct cluster *c, const struct member_list *list, bool held, struct peer *ret)
 {
     const struct member *found = NULL;
 
     lock_take(&c->lock);
+    held = held || c->overwriting;
     for (size_t i = 0; i < list->count; i++) {
         const struct peer *p = cluster_peer(c, list->items[i].id);
         bool pulls = p != NULL && p->answered && is_pulled(c, p, held);
@@ -117,14 +119,10 @@ cluster_heal(struct cluster *c, const struct member_list *list)
     struct sync_origin origin;
     struct error error;
     int64_t task;
-    bool refused, overwriting;
+    bool refused;
     err_t code;
 
-    lock_take(&c->lock);
-    overwriting = c->overwriting;
-    lock_give(&c->lock);
-    /* Who took it already is ahead of this node, which hands it to the others yet. */
-    if (m == NULL || overwriting) {
+    if (m == NULL) {
         return false;
     }
     origin = (struct sync_origin){

@@ -115,12 +115,28 @@ answer_read(const struct request *q)
 }
 
 static struct reply
+taken_reply(size_t to, const char *state)
+{
+    const struct commit stored = sim_head(to);
+    struct engine_status s;
+    char head[SHA256_HEX + 1], running[SHA256_HEX + 1];
+
+    engine_get_status(sim.nodes[to].lab->en, &s);
+    hash_hex(&stored.id, head);
+    hash_hex(&s.running_commit, running);
+    return (struct reply){
+        200, json_pack(
+                 "{s:s, s:s, s:o}", "state", state, "head", head, "running",
+                 s.running_known ? json_string(running) : json_null())};
+}
+
+static struct reply
 task_reply(size_t to, int64_t task)
 {
     json_t *j = engine_lab_task(sim.nodes[to].lab, task);
     bool ok = strcmp(json_string_value(json_object_get(j, "state")), "ok") == 0;
     struct reply r =
-        ok ? (struct reply){200, json_pack("{s:s}", "state", "taken")}
+        ok ? taken_reply(to, "taken")
            : problem(422, "not_taken", json_string_value(json_object_get(j, "message")));
 
     json_decref(j);
@@ -157,7 +173,7 @@ take(const struct request *q)
     } else if (code != ERR_OK) {
         r = error_reply(&e);
     } else if (result.task == 0) {
-        r = (struct reply){200, json_pack("{s:s}", "state", "same")};
+        r = taken_reply(q->to, "same");
     } else {
         r = task_reply(q->to, result.task);
     }
