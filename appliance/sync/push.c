@@ -9,6 +9,7 @@
 #include "engine/facts.h"
 #include "engine/problems_json.h"
 #include "engine/task.h"
+#include "sync/fan.h"
 #include "sync/inner.h"
 
 #define TRIES 3
@@ -23,6 +24,22 @@ read_missing(const json_t *j, struct lineage_entry **ret, size_t *ret_count)
     return sync_entries_read(json_object_get(j, "missing"), ret, ret_count, &unused);
 }
 
+/* A call that brings it; call->body is that of body, which is empty. */
+static void
+fill_put(struct cluster *c, const struct sync_doc *d, struct buf *body, struct call *call)
+{
+    json_t *j = sync_doc_json(d);
+
+    json_canonical(j, body);
+    json_decref(j);
+    call->method = "PUT";
+    call->path = "/peer/v1/config";
+    call->body = buf_str(body);
+    call->body_len = body->len;
+    call->timeout_ms = c->tunables->sync_call_ms;
+    call->answer_max = MEMBERS_BYTES;
+}
+
 static err_t
 put(struct cluster *c, const struct member *m, const struct sync_doc *d, json_t **ret,
     char code_name[CODE_BYTES], struct error *e)
@@ -30,20 +47,12 @@ put(struct cluster *c, const struct member *m, const struct sync_doc *d, json_t 
     CLEANUP(buf_wipe_fini) struct buf body;
     struct member self;
     struct call call;
-    json_t *j = sync_doc_json(d);
     err_t code;
 
     members_self(c->en, &self);
-    buf_init(&body, SYNC_DOC_MAX);
-    json_canonical(j, &body);
-    json_decref(j);
     call = cluster_call_of(c, m, &self);
-    call.method = "PUT";
-    call.path = "/peer/v1/config";
-    call.body = buf_str(&body);
-    call.body_len = body.len;
-    call.timeout_ms = c->tunables->sync_call_ms;
-    call.answer_max = MEMBERS_BYTES;
+    buf_init(&body, SYNC_DOC_MAX);
+    fill_put(c, d, &body, &call);
     code = cluster_ask(c, &call, ret, code_name, e);
     crypt_wipe(&self, sizeof self);
     return code;
@@ -166,37 +175,57 @@ cluster_note_taken(struct cluster *c, const struct member *m, const struct commi
     lock_give(&c->lock);
 }
 
+/* What is known of the node; a row that says why nothing is handed to it, or NULL. */
+static json_t *
+pass_over(struct cluster *c, const struct member *m, struct peer *ret)
+{
+    const struct peer *p;
+
+    *ret = (struct peer){.answered = false};
+    lock_take(&c->lock);
+    p = cluster_peer(c, m->id);
+    if (p != NULL) {
+        *ret = *p;
+    }
+    lock_give(&c->lock);
+    return ret->answered ? NULL : cluster_row(m, "skipped", "unreachable", ret->failure.msg);
+}
+
+static json_t *
+note_pushed(
+    struct cluster *c, const struct member *m, const struct commit *head, const char *code_name,
+    const struct error *failure)
+{
+    bool ok = failure->code == ERR_OK;
+    struct peer *p;
+
+    lock_take(&c->lock);
+    p = cluster_peer(c, m->id);
+    if (p != NULL) {
+        (void)snprintf(p->refused, sizeof p->refused, "%s", ok ? "" : failure->msg);
+    }
+    lock_give(&c->lock);
+    if (!ok) {
+        return cluster_row(m, "failed", code_name, failure->msg);
+    }
+    cluster_note_taken(c, m, head);
+    return cluster_row(m, "ok", "", "");
+}
+
 static json_t *
 push_one(struct cluster *c, const struct member *m, const struct commit *head)
 {
     char code_name[CODE_BYTES] = "";
     struct error error = {.code = ERR_OK};
-    struct peer copy = {.answered = false};
-    struct peer *p;
-    err_t code;
+    struct peer known;
+    json_t *row = pass_over(c, m, &known);
 
-    lock_take(&c->lock);
-    p = cluster_peer(c, m->id);
-    if (p != NULL) {
-        copy = *p;
+    if (row != NULL) {
+        return row;
     }
-    lock_give(&c->lock);
-    if (!copy.answered) {
-        return cluster_row(m, "skipped", "unreachable", copy.failure.msg);
-    }
-    code = cluster_hand(
-        c, &(struct cluster_handing){.member = m, .have = &copy.head.id}, code_name, &error);
-    lock_take(&c->lock);
-    p = cluster_peer(c, m->id);
-    if (p != NULL) {
-        (void)snprintf(p->refused, sizeof p->refused, "%s", code == ERR_OK ? "" : error.msg);
-    }
-    lock_give(&c->lock);
-    if (code != ERR_OK) {
-        return cluster_row(m, "failed", code_name, error.msg);
-    }
-    cluster_note_taken(c, m, head);
-    return cluster_row(m, "ok", "", "");
+    error.code = cluster_hand(
+        c, &(struct cluster_handing){.member = m, .have = &known.head.id}, code_name, &error);
+    return note_pushed(c, m, head, code_name, &error);
 }
 
 json_t *
@@ -219,6 +248,78 @@ cluster_push(struct cluster *c, int64_t task, const char *first)
         }
     }
     return results;
+}
+
+/* Starts to hand it what leads from its head to this one, which this node still has then. */
+static void
+start_hand(
+    struct cluster *c, const struct member_list *list, size_t i, const struct commit *head,
+    struct fan *fan)
+{
+    const struct member *m = &list->items[i];
+    CLEANUP(buf_wipe_fini) struct buf body;
+    CLEANUP(sync_doc_free) struct sync_doc d = {.has_index = false};
+    char code_name[CODE_BYTES];
+    struct error unused;
+    struct peer known;
+    struct call call = cluster_call_of(c, m, &list->items[list->self]);
+    json_t *row = pass_over(c, m, &known);
+    const struct cluster_handing h = {.member = m, .have = &known.head.id};
+    const struct sync_wanted wanted = {h.have, 1, NULL, 0, NULL};
+    bool starts = row == NULL && understands(c, &h, code_name, &unused) == ERR_NOT_FOUND &&
+                  make_doc(c, &h, &wanted, &d, &unused) == ERR_OK &&
+                  hash_equal(&d.head, &head->id);
+
+    json_decref(row);
+    buf_init(&body, SYNC_DOC_MAX);
+    if (starts) {
+        fill_put(c, &d, &body, &call);
+        fan_ask(fan, &call, i);
+    }
+}
+
+/* What else it lacks is handed to it alone. */
+static void
+end_hand(
+    struct cluster *c, const struct member *m, const struct commit *head, struct call_answer *a)
+{
+    char code_name[CODE_BYTES];
+    struct error e = {.code = ERR_OK};
+    json_t *j = NULL;
+    json_t *row;
+
+    e.code = cluster_read_answer(a, &j, code_name, &e);
+    if (e.code == ERR_OK && json_object_get(j, "missing") != NULL) {
+        row = push_one(c, m, head);
+    } else {
+        if (e.code == ERR_OK) {
+            e.code = check_taken(j, &head->id, code_name, &e);
+        }
+        row = note_pushed(c, m, head, code_name, &e);
+    }
+    json_decref(row);
+    json_decref(j);
+}
+
+void
+cluster_push_at_once(struct cluster *c)
+{
+    CLEANUP(member_list_free) struct member_list list = members_get(c->en);
+    CLEANUP(view_cleanup) struct view *v = engine_view(c->en);
+    struct fan *fan = fan_new(c->calls);
+    struct call_answer answer;
+    size_t who;
+
+    for (size_t i = 0; i < list.count; i++) {
+        if (i != list.self && !list.items[i].gone) {
+            start_hand(c, &list, i, &v->head, fan);
+        }
+    }
+    while (fan_next(fan, &who, &answer)) {
+        end_hand(c, &list.items[who], &v->head, &answer);
+        buf_fini(&answer.body);
+    }
+    fan_free(fan);
 }
 
 /* ---- the table ---- */

@@ -126,8 +126,8 @@ taken_reply(size_t to, const char *state)
     hash_hex(&s.running_commit, running);
     return (struct reply){
         200, json_pack(
-                 "{s:s, s:s, s:o}", "state", state, "head", head, "running",
-                 s.running_known ? json_string(running) : json_null())};
+                 "{s:s, s:s, s:s?}", "state", state, "head", head, "running",
+                 s.running_known ? running : NULL)};
 }
 
 static struct reply
@@ -148,21 +148,17 @@ take(const struct request *q)
 {
     const struct sim_node *n = &sim.nodes[q->to];
     struct sync_result result = {.task = 0};
+    struct sync_origin origin = {.how = SYNC_PUSHED, .from = sim.nodes[q->from].name};
     struct sync_doc d;
     struct error e;
     struct reply r;
     err_t code = sync_doc_read(q->body, &d, &e);
 
     if (code == ERR_OK) {
-        code = sync_take(
-            n->lab->en, &d,
-            &(struct sync_origin){
-                .how = SYNC_PUSHED,
-                .from = sim.nodes[q->from].name,
-                .outranks = cluster_outranks(n->cluster, q->call->node),
-            },
-            &result, &e);
+        origin.outranks = cluster_outranks(n->cluster, q->call->node);
+        code = sync_take(n->lab->en, &d, &origin, &result, &e);
     }
+    ASSERT(sem_post(&sim.race_begins) == 0);
     if (code == ERR_NOT_FOUND && result.missing_count > 0) {
         r = (struct reply){
             200, json_pack(
@@ -205,10 +201,12 @@ answer_put(const struct request *q)
     bool taken;
 
     sim_before(q->to, &before);
+    ASSERT(sem_init(&sim.race_begins, 0, 0) == 0);
     sim.race = races ? q->to + 1 : 0;
     r = take(q);
     races = races && sim.race == 0;
     sim.race = 0;
+    ASSERT(sem_destroy(&sim.race_begins) == 0);
     state = json_string_value(json_object_get(r.json, "state"));
     code = json_string_value(json_object_get(r.json, "code"));
     taken = state != NULL && strcmp(state, "taken") == 0;

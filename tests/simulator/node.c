@@ -145,6 +145,8 @@ __wrap_apply_commit(struct apply *a, struct error *e)
 
     if (racing > 0 && a->mode == APPLY_ADOPT && a->en == sim.nodes[racing - 1].lab->en) {
         sim.race = 0;
+        while (sem_wait(&sim.race_begins) != 0) {
+        }
         sim_edit_direct(racing - 1);
     }
     return __real_apply_commit(a, e);
