@@ -87,6 +87,20 @@ class Three(unittest.TestCase):
         self.lab.join_all()
         self.in_step()
 
+    def test_3_a_state_heals_with_a_change_that_needs_a_reload(self):
+        self.lab.cut(self.a, self.b)
+        self.lab.cut(self.c, self.b)
+        self.publish(self.a, "with_state")
+        self.a.api.expect(200, "PUT", "/api/v1/servers/first.test.s1/state", {"weight": 40})
+        self.lab.join_all()
+        self.in_step()
+
+        def taken():
+            state = self.b.api.get("/api/v1/servers/first.test.s1/state")
+            self.assertEqual((state["stored"]["weight"], state["running"]), (40, "yes"), state)
+            return True
+        node.wait_for(taken, "HAProxy has the state")
+
     def test_4_two_edits_apart_diverge_and_stay(self):
         self.lab.cut(self.a, self.b)
         self.lab.cut(self.c, self.b)
