@@ -16,6 +16,7 @@ import node
 from api import Api
 from backend import Server
 from cluster import Cluster
+from peer import Caller
 
 TUNABLES = {"sync_round_ms": 100, "sync_health_ms": 1000, "sync_again_ms": 1000}
 COPY = "/api/v1/cluster/admin"
@@ -25,17 +26,21 @@ HASH = "scrypt$15$8$1$" + "A" * 22 + "$" + "B" * 42 + "A"
 
 
 class Older(http.server.BaseHTTPRequestHandler):
-    """What a release without the route answers."""
+    """What a release without the route answers; its health as that of the node it stands for."""
 
-    def do_POST(self):
-        body = json.dumps({"status": 404, "code": "not_found", "detail": "no such path"}).encode()
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(404)
+    def answer(self, status, said):
+        body = json.dumps(said).encode()
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
-    do_GET = do_POST
+    def do_POST(self):
+        self.answer(404, {"status": 404, "code": "not_found", "detail": "no such path"})
+
+    def do_GET(self):
+        self.answer(200, self.server.health)
 
     def log_message(self, *_args):
         """Requests are not logged."""
@@ -43,12 +48,15 @@ class Older(http.server.BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def older_release(one):
-    """Stands where the node stood, with its key."""
+    """Ends the node and stands where it stood, with its key."""
+    health = Caller(one).get("/peer/v1/health")
+    one.stop()
     data = os.path.join(one.state, "data")
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(os.path.join(data, "api.crt"), os.path.join(data, "api.key"))
     with one.ns:
         server = Server((one.api.address, one.api.port), Older)
+    server.health = health
     server.socket = tls.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
@@ -89,6 +97,10 @@ class Copy(unittest.TestCase):
 
     def copy(self, status=200, caller=None, **body):
         return (caller or self.a.api).expect(status, "POST", COPY, body)
+
+    def sees_b(self):
+        nodes = self.a.api.get("/api/v1/cluster")["nodes"]
+        return next(n for n in nodes if n["name"] == "n2")
 
     def signs_in(self, one, password):
         there = Api(one.api.address, one.api.port)
@@ -218,10 +230,11 @@ class Copy(unittest.TestCase):
         run_cli(2, "copy-to")
 
     def test_7_an_older_release_and_a_node_that_is_away(self):
-        self.b.stop()
         with older_release(self.b):
+            node.wait_for(lambda: self.sees_b()["answers"], "it is seen to answer")
             refused = self.copy(409, node="n2", admin="nina")
             self.assertIn("update it first", refused["detail"])
+        node.wait_for(lambda: not self.sees_b()["answers"], "it is seen to be away")
         self.assertIn("n2", self.copy(503, node="n2", admin="nina")["detail"])
         self.assertEqual(audit(self.a)[-1][1], "administrator nina to n2: same")
 

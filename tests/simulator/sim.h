@@ -58,7 +58,6 @@ struct sim {
     uint64_t seed;
     bool verbose, calm, regrouped;
     struct buf trace;
-
     enum sim_hook hook;
     int hook_after; /* calls */
     size_t hook_node;
