@@ -9,7 +9,7 @@ import time
 
 import filled
 import node
-from cluster import Cluster
+from cluster import Cluster, head, join
 from direct import call
 from filled import figure, median, timed
 from lab import HAPROXY, wait_for
@@ -17,10 +17,6 @@ from lab import HAPROXY, wait_for
 
 def helper(one, verb):
     return call(os.path.join(one.run_dir, "helper.sock"), {"verb": verb})
-
-
-def head(one):
-    return one.api.get("/api/v1/status")["head"]["id"]
 
 
 def same_head(lab):
@@ -32,10 +28,8 @@ def fill(lab, count):
     ops = [{"op": "merge", "kind": "haproxy", "name": "haproxy", "body": {"maxconn": 500}},
            {"op": "create", "kind": "listener", "name": "web", "body": {"name": "web", "port": 80}}]
     apply(one, ops + list(filled.services(count)))
-    key = one.api.get("/api/v1/cluster/key")
     for other in lab.nodes[1:]:
-        other.api.expect(200, "POST", "/api/v1/cluster/join", key)
-        other.api.key = one.api.key
+        join(other, one)
     wait_for(lambda: same_head(lab), "all have joined", 60)
 
 

@@ -27,19 +27,14 @@ import unittest
 
 import node
 from backend import Backend
-from cluster import HUB, Cluster
+from cluster import HUB, TUNABLES, Cluster, head, join
 from lab import is_alive
 from visit import serves
 
-TUNABLES = {"sync_round_ms": 100, "sync_health_ms": 500, "sync_again_ms": 500,
-            "sync_call_ms": 15000}
+QUICK = dict(TUNABLES, sync_health_ms=500, sync_again_ms=500, sync_call_ms=15000)
 COUNT = 12
 STEPS = 9
 OUT_OF_REACH = (OSError, http.client.HTTPException)
-
-
-def head(one):
-    return one.api.get("/api/v1/status")["head"]["id"]
 
 
 class Schedule:
@@ -378,7 +373,7 @@ class Schedules(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.lab = Cluster(3, tunables=TUNABLES)
+        cls.lab = Cluster(3, tunables=QUICK)
         cls.addClassCleanup(cls.lab.close)
         cls.lab.set_up()
         cls.backend = Backend("one", HUB)
@@ -391,11 +386,8 @@ class Schedules(unittest.TestCase):
         task = old.api.apply()
         assert task["state"] == "ok", task
         cls.published = task["result"]["rev"]
-        key = old.api.get("/api/v1/cluster/key")
         for one in cls.lab.nodes[1:]:
-            one.api.expect(200, "POST", "/api/v1/cluster/join",
-                           {"url": key["url"], "key": key["key"], "pin": key["pin"]})
-            one.api.key = old.api.key  # the keys are those of the cluster now
+            join(one, old)
 
     def test_after_each_schedule_all_are_in_step_and_nothing_is_lost(self):
         kept, splits = {}, 0
