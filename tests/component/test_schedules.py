@@ -50,7 +50,7 @@ class Schedule:
         self.shaky = set()  # was killed and was not seen ready since: need not answer
         self.cuts = set()
         self.told = []
-        self.steps = [(6, self.apply), (3, self.cut), (2, self.cut_off), (2, self.mend),
+        self.steps = [(6, self.apply), (3, self.cut), (2, self.part), (2, self.mend),
                       (2, self.kill), (2, self.take_down), (2, self.kill_in_apply),
                       (2, self.overwrite), (1, self.restore), (2, self.weight),
                       (1, self.new_key)]
@@ -60,8 +60,10 @@ class Schedule:
 
     def up(self):
         """Where people work: one that is not down, unless all are."""
-        one = self.random.choice([n for n in self.lab.nodes if n not in self.down]
-                                 or self.lab.nodes)
+        return self.looked_at(self.random.choice(
+            [n for n in self.lab.nodes if n not in self.down] or self.lab.nodes))
+
+    def looked_at(self, one):
         with contextlib.suppress(*OUT_OF_REACH):
             if one in self.shaky and one not in self.down and one.ready():
                 self.shaky.remove(one)
@@ -218,12 +220,18 @@ class Schedule:
                 self.cuts.add(way)
                 self.lab.cut(*way, one_way=True)
 
-    def cut_off(self):
-        one = self.random.choice(self.lab.nodes)
+    def part(self):
+        """One is cut off, and so it stays, or both sides are changed and it ends."""
+        one, other = self.random.sample(self.lab.nodes, 2)
+        changed = self.random.random() < 0.5
         self.tell("cut off %s", one.name)
-        for other in self.lab.nodes:
-            if other is not one:
-                self.cut_between(one, other)
+        for away in self.lab.nodes:
+            if away is not one:
+                self.cut_between(one, away)
+        if changed:
+            for side in (self.looked_at(one), self.looked_at(other)):
+                self.applied(side, self.edit(side))
+            self.mend()
 
     def mend(self):
         self.tell("mend all")
@@ -261,7 +269,7 @@ class Schedule:
             one.take_down("lockstepd")
 
     def kill_in_apply(self):
-        one, polls = self.up(), self.random.randrange(12)
+        one, polls, waits = self.up(), self.random.randrange(12), self.random.random() < 0.5
         if one not in self.down:
             one.wait_ready()
         self.tell("%s: to be killed in an apply, after %d looks", one.name, polls)
@@ -273,6 +281,8 @@ class Schedule:
                 self.call(one, {200}, "GET", "/api/v1/status")
             self.kill_lockstepd(one)
             future.result()
+        if waits and one not in self.down:
+            one.wait_ready()
 
     # -- all -----------------------------------------------------------------------------------
 
