@@ -43,7 +43,7 @@ class Schedule:
         self.seed, self.lab, self.published = seed, lab, published
         self.kept = {}  # what was answered with success: commit -> where it is stored
         self.random = random.Random(seed)
-        self.fresh = itertools.count(seed * STEPS)
+        self.fresh = itertools.count(seed * 2 * STEPS)  # a step edits twice at most
         self.began = time.monotonic()
         self.split = False
         self.down = set()
