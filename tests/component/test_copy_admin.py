@@ -8,17 +8,15 @@ import json
 import os
 import sqlite3
 import ssl
-import subprocess
 import threading
 import unittest
 
 import node
 from api import Api
 from backend import Server
-from cluster import Cluster
+from cluster import TUNABLES, Cluster, join
 from peer import Caller
 
-TUNABLES = {"sync_round_ms": 100, "sync_health_ms": 1000, "sync_again_ms": 1000}
 COPY = "/api/v1/cluster/admin"
 TAKE = "/peer/v1/account"
 FIRST, SECOND = "the first password of nina", "the second password of nina"
@@ -86,10 +84,7 @@ class Copy(unittest.TestCase):
         cls.lab = Cluster(2, tunables=TUNABLES)
         cls.addClassCleanup(cls.lab.close)
         cls.a, cls.b = cls.lab.set_up().nodes
-        key = cls.a.api.get("/api/v1/cluster/key")
-        cls.b.api.expect(200, "POST", "/api/v1/cluster/join",
-                         {"url": key["url"], "key": key["key"], "pin": key["pin"]})
-        cls.b.api.key = cls.a.api.key
+        join(cls.b, cls.a)
         cls.a.api.unlock = True  # there is no VIP
         cls.a.api.create("admins", name="nina", password=FIRST, note="on call")
         cls.peer = Api(cls.b.api.address, cls.b.api.port,
@@ -208,15 +203,8 @@ class Copy(unittest.TestCase):
                          ("key backup on another node", "created administrator eve"))
 
     def test_6_the_command(self):
-        config = os.path.join(self.a.root, "cli.json")
-        own = self.a.api.get("/api/v1/cluster/key")
-        with open(config, "w", encoding="ascii", opener=lambda p, f: os.open(p, f, 0o600)) as file:
-            json.dump({"url": own["url"], "key": self.a.api.key, "pin": own["pin"]}, file)
-
         def run_cli(status, *words):
-            done = subprocess.run(
-                [os.path.join(node.BUILD, "lockstep"), "--config", config, "admin", *words],
-                check=False, capture_output=True, text=True)
+            done = self.a.cli("admin", *words)
             self.assertEqual(done.returncode, status, done)
             return done.stdout + done.stderr
         self.a.api.patch("/api/v1/admins/nina", password=FIRST)

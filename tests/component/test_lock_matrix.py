@@ -8,11 +8,10 @@ import unittest
 
 import node
 from api import Api, Kept
-from cluster import Cluster
+from cluster import TUNABLES, Cluster, head, join
 from peer import Caller
 from shapes import KINDS, Shapes
 from test_permission import MANAGED, NEEDS, RANK, ROUTES, SCOPES, plurals
-from test_sync import TUNABLES, head, join
 
 VIP = "10.77.0.200"
 UNLOCK = {"Lockstep-Unlock": "no-holder"}
@@ -223,7 +222,6 @@ class Matrix(unittest.TestCase):
 
     def test_2_passive(self):
         join(self.b, self.a)
-        self.b.api.key = self.a.api.key
         node.wait_for(lambda: head(self.a) == head(self.b), "in step")
         self.lab.vip(self.a, VIP)
         self.settled(self.b, "elsewhere")

@@ -7,8 +7,7 @@ import unittest
 
 import node
 from api import Api
-from cluster import Cluster
-from test_sync import TUNABLES, head, join, key_of, seen
+from cluster import TUNABLES, Cluster, in_step, join, key_of, seen
 
 ROTATING = dict(TUNABLES, former_key_ms=3000)
 
@@ -64,15 +63,6 @@ class Three(unittest.TestCase):
         for one in cls.lab.nodes:
             one.api.unlock = True  # there is no VIP
         join(cls.b, cls.a)
-        cls.b.api.key = cls.a.api.key
-
-    def in_step(self, nodes=None):
-        nodes = nodes or self.lab.nodes
-
-        def is_so():
-            return len({head(n) for n in nodes}) == 1 and all(
-                seen(x, y)["relation"] == "in_step" for x in nodes for y in nodes)
-        node.wait_for(is_so, "in step")
 
     def apply(self, one, maxconn):
         one.api.patch("/api/v1/haproxy", maxconn=maxconn)
@@ -85,24 +75,23 @@ class Three(unittest.TestCase):
         self.lab.cut(self.a, self.c)
         node.wait_for(lambda: not seen(self.b, self.a)["answers"], "away")
         joined = join(self.c, self.b)
-        self.c.api.key = self.a.api.key
         self.assertEqual({n["name"]: n["knows"] for n in joined["nodes"]},
                          {"n1": False, "n2": True})
-        self.in_step([self.b, self.c])
+        in_step([self.b, self.c])
         # It is told by the one that it has heard of before, and knows the way to the new one.
         self.lab.join(self.a, self.b)
         node.wait_for(lambda: len(members(self.a)) == 3, "told")
         self.assertEqual(members(self.a)[key_of(self.c)["id"]]["key"], key_of(self.c)["key"])
         self.assertFalse(seen(self.a, self.c)["answers"])
         self.lab.join(self.a, self.c)
-        self.in_step()
+        in_step(self.lab.nodes)
         node.wait_for(lambda: agree(self.lab.nodes), "all know the same")
 
     def test_2_each_hands_on_to_all(self):
         for i, one in enumerate(self.lab.nodes):
             others = {n.name: "ok" for n in self.lab.nodes if n is not one}
             self.assertEqual(self.apply(one, 3000 + i), others)
-            self.in_step()
+            in_step(self.lab.nodes)
 
     def test_3_a_key_is_replaced_without_a_gap(self):
         old = key_of(self.a)["key"]
@@ -121,7 +110,7 @@ class Three(unittest.TestCase):
         # Behind it is until it has what was applied, and a draft is there until then.
         told = {c for c in watch.seen if c[1] not in ("behind", "unapplied_draft", "not_running")}
         self.assertEqual(told, set())
-        self.in_step()
+        in_step(self.lab.nodes)
 
     def test_4_who_was_away_longer_than_the_former_key_is_taken_learns_the_new_one(self):
         self.lab.cut(self.a, self.c)
@@ -135,7 +124,7 @@ class Three(unittest.TestCase):
         node.wait_for(lambda: seen(self.b, self.c)["answers"], "back")
         self.lab.join(self.a, self.c)
         node.wait_for(lambda: members(self.c)[key_of(self.a)["id"]]["key"] == new, "learnt")
-        self.in_step()
+        in_step(self.lab.nodes)
         node.wait_for(lambda: agree(self.lab.nodes), "all know the same")
         self.assertEqual(self.apply(self.c, 3200), {"n1": "ok", "n2": "ok"})
 
@@ -146,7 +135,7 @@ class Three(unittest.TestCase):
         self.a.start()
         self.a.wait_ready()
         self.assertEqual(key_of(self.a)["key"], new)
-        self.in_step()
+        in_step(self.lab.nodes)
         node.wait_for(lambda: agree(self.lab.nodes), "all know the same")
         self.assertEqual(self.apply(self.b, 3300), {"n1": "ok", "n3": "ok"})
 
@@ -164,7 +153,7 @@ class Three(unittest.TestCase):
         self.lab.join_all()
         for one in (self.a, self.b):
             node.wait_for(lambda o=one: seen(o, self.c)["url"] == moved, "found")
-        self.in_step()
+        in_step(self.lab.nodes)
         node.wait_for(lambda: agree(self.lab.nodes), "all know the same")
 
 

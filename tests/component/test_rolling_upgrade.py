@@ -8,9 +8,8 @@ import unittest
 
 import node
 from backend import Backend
-from cluster import HUB, Cluster
+from cluster import HUB, TUNABLES, Cluster, head, join
 from peer import FakePeer
-from test_sync import TUNABLES, head, join
 
 NEXT = os.path.join(node.BUILD, "next", "build")  # tests/tools/next_release.py
 SAMPLES = 30
@@ -29,7 +28,6 @@ class Rolling(unittest.TestCase):
         cls.publish(cls.a, "first")
         for other in (cls.b, cls.c):
             join(other, cls.a)
-            other.api.key = cls.a.api.key
         for one in cls.lab.nodes:
             one.api.unlock = True  # there is no VIP
         cls.release = cls.a.api.get("/api/v1/status")["release"]

@@ -9,29 +9,8 @@ import unittest
 
 import node
 from backend import Backend
-from cluster import HUB, PUSHING, Cluster, edges
+from cluster import HUB, PUSHING, TUNABLES, Cluster, edges, head, in_step, join, seen
 from visit import serves
-
-TUNABLES = {"sync_round_ms": 100, "sync_health_ms": 1000, "sync_again_ms": 1000}
-
-
-def key_of(one):
-    return one.api.get("/api/v1/cluster/key")
-
-
-def join(new, old, **more):
-    key = key_of(old)
-    return new.api.expect(200, "POST", "/api/v1/cluster/join",
-                          {"url": key["url"], "key": key["key"], "pin": key["pin"], **more})
-
-
-def head(one):
-    return one.api.get("/api/v1/status")["head"]["id"]
-
-
-def seen(one, other):
-    return next(n for n in one.api.get("/api/v1/cluster")["nodes"] if n["name"] == other.name)
-
 
 class Three(unittest.TestCase):
     @classmethod
@@ -48,8 +27,7 @@ class Three(unittest.TestCase):
         for other in (cls.b, cls.c):
             joined = join(other, cls.a)
             assert all(n["knows"] for n in joined["nodes"]), joined
-            other.api.key = cls.a.api.key  # the keys are those of the cluster now
-        cls.in_step()
+        in_step(cls.lab.nodes)
 
     @classmethod
     def publish(cls, one, name):
@@ -58,14 +36,6 @@ class Three(unittest.TestCase):
         task = one.api.apply()
         assert task["state"] == "ok", task
         return task
-
-    @classmethod
-    def in_step(cls, deadline=20):
-        node.wait_for(lambda: len({head(n) for n in cls.lab.nodes}) == 1, "one head", deadline)
-        for one in cls.lab.nodes:
-            node.wait_for(lambda o=one: all(n["relation"] == "in_step" for n in
-                                            o.api.get("/api/v1/cluster")["nodes"]),
-                          one.name + " sees all in step", deadline)
 
     def test_1_joined(self):
         for one in self.lab.nodes:
@@ -85,7 +55,21 @@ class Three(unittest.TestCase):
         self.publish(self.a, "third")
         self.assertNotEqual(head(self.a), head(self.b))
         self.lab.join_all()
-        self.in_step()
+        in_step(self.lab.nodes)
+
+    def test_3_a_state_heals_with_a_change_that_needs_a_reload(self):
+        self.lab.cut(self.a, self.b)
+        self.lab.cut(self.c, self.b)
+        self.publish(self.a, "with_state")
+        self.a.api.expect(200, "PUT", "/api/v1/servers/first.test.s1/state", {"weight": 40})
+        self.lab.join_all()
+        in_step(self.lab.nodes)
+
+        def taken():
+            state = self.b.api.get("/api/v1/servers/first.test.s1/state")
+            self.assertEqual((state["stored"]["weight"], state["running"]), (40, "yes"), state)
+            return True
+        node.wait_for(taken, "HAProxy has the state")
 
     def test_4_two_edits_apart_diverge_and_stay(self):
         self.lab.cut(self.a, self.b)
@@ -104,7 +88,7 @@ class Three(unittest.TestCase):
         self.assertEqual([(n["node"], n["discarded"]) for n in plan["nodes"]], [("n2", lost)])
         done = self.a.api.expect(200, "POST", "/api/v1/cluster/overwrite", {})
         self.assertEqual([n["state"] for n in done["nodes"]], ["ok"], done)
-        self.in_step()
+        in_step(self.lab.nodes)
         self.assertEqual(head(self.a), done["commit"])
         with self.lab.client:
             self.assertTrue(serves("left.test", to=self.b.api.address))
@@ -129,7 +113,7 @@ class Three(unittest.TestCase):
         self.a.api.expect(200, "POST", "/api/v1/commits/%s/restore" % lost["id"], {})
         task = self.a.api.apply()
         self.assertEqual(task["state"], "ok", task)
-        self.in_step()
+        in_step(self.lab.nodes)
         with self.lab.client:
             self.assertTrue(serves("right.test", to=self.c.api.address))
 
@@ -144,7 +128,7 @@ class Three(unittest.TestCase):
             node.wait_for(lambda o=one, p=pid: o.pid_of("lockstepd") != p, "another lockstepd")
             one.wait_ready()
         self.lab.join_all()
-        self.in_step()
+        in_step(self.lab.nodes)
         for one, other in ((self.a, self.b), (self.b, self.a)):
             node.wait_for(lambda o=one, p=other: seen(o, p)["answers"], "it answers")
 
@@ -156,7 +140,7 @@ class Three(unittest.TestCase):
                           "%s sees %d" % (one.name, count))
         self.assertEqual(head(self.c), before)
         join(self.c, self.a)
-        self.in_step()
+        in_step(self.lab.nodes)
         self.assertEqual(len(self.b.api.get("/api/v1/cluster")["nodes"]), 3)
 
     def test_8_a_forgotten_node_stays_forgotten(self):
@@ -186,7 +170,6 @@ class Death(unittest.TestCase):
         cls.one, cls.other = cls.lab.set_up().nodes
         cls.one.api.unlock = True
         join(cls.other, cls.one)
-        cls.other.api.key = cls.one.api.key
         cls.maxconn = itertools.count(3000)
 
     def walk(self, who, place):
