@@ -54,9 +54,13 @@ const char *validate_path_fault(const char *path);
 void
 validate_paths(const struct object *before, const struct object *after, struct problems *p);
 
-/* Of an edit of this node's own pages: errors where their names can lead nowhere. Only for
- * edits, as validate_directives: whatever becomes of their listener and of services with their
- * names, validate_all only warns, so that no change of what is shared is refused for them. */
+/* Errors where a change makes names that lead to this node's own pages, and are to, lead
+ * nowhere or elsewhere. For what is yet to be decided; of what other nodes decided, which is
+ * taken over whatever becomes of the pages, validate_all only warns. */
+void validate_webui_kept(
+    const struct snapshot_pair *before, const struct snapshot_pair *after, struct problems *p);
+/* The same of an edit, and where the pages themselves are edited, errors where their names can
+ * lead nowhere. Only for edits, as validate_directives. */
 void validate_webui(
     const struct snapshot_pair *before, const struct snapshot_pair *after, struct problems *p);
 
