@@ -33,8 +33,8 @@ void validate_beside(
 bool validate_reached(const struct snapshot_pair *before, const struct snapshot_pair *after);
 
 /* What is costly and needs only one object: for each object that is new or changed, before
- * validate_all. A certificate whose key does not belong to it is an error; its dates are
- * warnings. Other kinds have nothing here. */
+ * validate_all. A certificate whose key does not belong to it, or that HAProxy would not load,
+ * is an error; its dates are warnings. Other kinds have nothing here. */
 void validate_object(const struct object *o, int64_t now_s, struct problems *p);
 
 /* Values in fields that came with a later schema_version than level, which is all that the node

@@ -9,6 +9,8 @@
 #include "model/validate_checks.h"
 #include "model/webui.h"
 
+#define NAMES_BYTES ((size_t)1 << 20) /* of a certificate */
+
 static const struct object *
 webui_of(const struct snapshot_pair *pair)
 {
@@ -110,38 +112,31 @@ check_published(const struct snapshot_pair *pair, enum severity severity, struct
     }
 }
 
-/* Whether a certificate's names, space separated, have a host. */
+/* Whether the certificate of the pages is for a host. */
 static bool
 is_named(const char *names, struct text host)
 {
-    const char *dot = memchr(host.s, '.', host.len);
-    size_t tail = dot != NULL ? host.len - (size_t)(dot - host.s) : 0;
+    CLEANUP(buf_fini) struct buf wanted;
 
-    while (*names != '\0') {
-        size_t len = strcspn(names, " ");
-
-        if (len == host.len && strncasecmp(names, host.s, len) == 0) {
-            return true;
-        }
-        if (tail > 0 && len == tail + 1 && names[0] == '*' &&
-            strncasecmp(names + 1, dot, tail) == 0) {
-            return true;
-        }
-        names += len + (names[len] == ' ');
-    }
-    return false;
+    buf_init(&wanted, NAMES_BYTES);
+    buf_put(&wanted, host.s, host.len);
+    return x509_names_cover(names, buf_str(&wanted));
 }
 
 static void
-check_names(const struct object *o, const struct x509_info *info, struct problems *p)
+check_names(const struct object *o, struct text chain, struct problems *p)
 {
     const struct value *hosts = object_value(o, F_WEBUI_HOSTS);
+    CLEANUP(buf_fini) struct buf names;
+
+    buf_init(&names, NAMES_BYTES);
+    (void)x509_server_names(chain.s, chain.len, &names);
 
     for (uint32_t i = 0; i < hosts->count; i++) {
         struct text host = hosts->u.items[i].u.text;
         char pointer[32];
 
-        if (is_named(info->names, host)) {
+        if (is_named(buf_str(&names), host)) {
             continue;
         }
         (void)snprintf(pointer, sizeof(pointer), "/hosts/%u", i);
@@ -169,7 +164,7 @@ check_webui(const struct checks *c)
     chain = object_text(o, F_WEBUI_CHAIN);
     if (chain.len > 0 && x509_read(chain.s, chain.len, &info, NULL) == ERR_OK) {
         check_certificate_dates(o, &info, c->now_s, c->p);
-        check_names(o, &info, c->p);
+        check_names(o, chain, c->p);
     }
 }
 

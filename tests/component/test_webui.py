@@ -11,6 +11,7 @@ import re
 import socket
 import sqlite3
 import ssl
+import subprocess
 import tempfile
 import unittest
 
@@ -18,6 +19,7 @@ import node
 from authority import Authority
 from backend import Backend
 from cluster import HUB, Cluster
+from lab import HAPROXY, run
 
 TUNABLES = {"sync_round_ms": 100, "sync_health_ms": 1000, "sync_again_ms": 1000}
 VIP = "10.77.0.100"
@@ -127,6 +129,25 @@ class Pages(unittest.TestCase):
             self.assertEqual(head(one)["id"], before)  # nothing shared
             self.assertNotIn("lockstep.webui", one.config())
             self.assertEqual(one.api.get("/api/v1/webui")["key"], {"set": True})
+
+    def test_1b_a_certificate_that_haproxy_refuses_is_refused_when_it_is_given(self):
+        """Of whatever kind, though no listener shows it yet."""
+        chain, secret = (os.path.join(self.a.root, name) for name in ("weak.crt", "weak.key"))
+        run("openssl", "req", "-x509", "-newkey", "rsa:1024", "-nodes", "-subj", "/CN=weak.test",
+            "-keyout", secret, "-out", chain)
+        given = {"chain": pathlib.Path(chain).read_text(), "key": pathlib.Path(secret).read_text()}
+        for answer in (self.edit(self.a, "/api/v1/webui", **given),
+                       self.a.api.call("POST", "/api/v1/certificates", {"name": "weak", **given})):
+            self.assertEqual(answer.status, 422, answer)
+            told = answer.json["errors"][0]
+            self.assertEqual((told["code"], told["pointer"]), ("certificate_refused", "/chain"))
+            self.assertIn("ee key too small", told["message"])
+        pem, config = (os.path.join(self.a.root, name) for name in ("weak.pem", "weak.cfg"))
+        pathlib.Path(pem).write_text(given["chain"] + given["key"])
+        pathlib.Path(config).write_text("frontend f\n    bind :443 ssl crt %s\n" % pem)
+        checked = subprocess.run([HAPROXY, "-c", "-f", config], capture_output=True, text=True)
+        self.assertEqual(checked.returncode, 1)
+        self.assertIn("unable to load SSL certificate", checked.stderr)
 
     def test_2_each_answers_its_own_name_once_there_is_a_listener(self):
         self.publish("app")

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -248,9 +249,17 @@ their_certificate_has_its_key_and_their_names(void **state)
     static const char *const exact[] = {"a.test", "UI.x.test", NULL};
     static const char *const wild[] = {"*.x.test", NULL};
     static const char *const other[] = {"x.test", "*.ui.x.test", "*.test", NULL};
+    char texts[60][48];
+    const char *many[61] = {NULL}; /* more than struct x509_info holds */
     json_t *patch;
 
     (void)state;
+    for (size_t i = 0; i + 1 < 61; i++) {
+        (void)snprintf(texts[i], sizeof texts[i], "a-rather-long-name-number-%zu.x.test", i);
+        many[i] = texts[i];
+    }
+    many[59] = "ui.x.test";
+    check_certified(certified(many, 90, false), "", 0, NULL);
     check_certified(certified(exact, 90, false), "", 0, NULL);
     check_certified(certified(wild, 90, false), "", 0, NULL);
     check_certified(certified(other, 90, false), "certificate_names", 0, "/hosts/0");
