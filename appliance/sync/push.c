@@ -8,10 +8,12 @@
 #include "base/json.h"
 #include "engine/facts.h"
 #include "engine/problems_json.h"
+#include "engine/sync_piece.h"
 #include "engine/task.h"
 #include "sync/inner.h"
 
-#define TRIES 3
+#define TRIES           3
+#define CODE_FAR_BEHIND "far_behind"
 
 /* ---- one node ---- */
 
@@ -37,6 +39,10 @@ put(struct cluster *c, const struct member *m, const struct sync_doc *d, json_t 
     buf_init(&body, SYNC_DOC_MAX);
     json_canonical(j, &body);
     json_decref(j);
+    if (body.failed) {
+        crypt_wipe(&self, sizeof self);
+        return error_set(e, ERR_LIMIT, "the revision is larger than one message may be");
+    }
     call = cluster_call_of(c, m, &self);
     call.method = "PUT";
     call.path = "/peer/v1/config";
@@ -59,6 +65,50 @@ make_doc(
     if (code == ERR_OK && h->expected != NULL) {
         ret->has_expected = true;
         ret->expected = *h->expected;
+    }
+    return code;
+}
+
+struct lacking {
+    struct sync_wanted wanted;
+    struct sync_ends ends; /* of the pieces that were handed on */
+};
+
+/* The pieces before the last document. Whoever is only behind fetches them: what a push hands
+ * on may be refused, and leaves nothing behind then. */
+static err_t
+make_last(
+    struct cluster *c, const struct cluster_handing *h, struct lacking *x, struct sync_doc *ret,
+    char ret_code[CODE_BYTES], struct error *e)
+{
+    struct sync_doc d = {.more = true};
+    err_t code = ERR_OK;
+
+    for (int i = 0; code == ERR_OK && d.more; i++) {
+        x->wanted.stored = x->ends.items;
+        x->wanted.stored_count = x->ends.count;
+        code = i == SYNC_PIECES_MAX ? error_set(e, ERR_LIMIT, "the history does not end")
+                                    : make_doc(c, h, &x->wanted, &d, e);
+        if (code != ERR_OK || !d.more) {
+            continue;
+        }
+        if (h->expected == NULL) {
+            (void)snprintf(ret_code, CODE_BYTES, CODE_FAR_BEHIND);
+            code = error_set(
+                e, ERR_LIMIT,
+                "it lacks more revisions than one message holds, and fetches them by itself");
+        }
+        if (code == ERR_OK) {
+            code = put(c, h->member, &d, NULL, ret_code, e);
+        }
+        if (code == ERR_OK) {
+            code = sync_ends_follow(&x->ends, &d, e);
+        }
+        sync_doc_free(&d);
+        d.more = true;
+    }
+    if (code == ERR_OK) {
+        *ret = d;
     }
     return code;
 }
@@ -107,19 +157,19 @@ cluster_hand(
     struct cluster *c, const struct cluster_handing *h, char ret_code[CODE_BYTES],
     struct error *e)
 {
+    struct lacking x = {
+        .wanted = {.have = h->have, .have_count = 1, .on_top = h->commit},
+    };
     struct lineage_entry *missing = NULL;
-    size_t missing_count = 0;
     err_t code = understands(c, h, ret_code, e);
 
     for (int i = 0; i < TRIES && code == ERR_NOT_FOUND; i++) {
-        struct sync_wanted wanted = {h->have, 1, missing, missing_count, h->commit};
-        struct sync_doc d = {.has_index = false};
+        struct sync_doc d;
         struct hash head;
         json_t *answer = NULL;
 
-        code = make_doc(c, h, &wanted, &d, e);
+        code = make_last(c, h, &x, &d, ret_code, e);
         if (code != ERR_OK) {
-            sync_doc_free(&d);
             break;
         }
         code = put(c, h->member, &d, &answer, ret_code, e);
@@ -128,9 +178,10 @@ cluster_hand(
         if (code == ERR_OK && json_object_get(answer, "missing") != NULL) {
             free(missing);
             missing = NULL;
-            code = read_missing(answer, &missing, &missing_count) == ERR_OK
+            code = read_missing(answer, &missing, &x.wanted.object_count) == ERR_OK
                        ? error_set(e, ERR_NOT_FOUND, "it lacks more than it was sent")
                        : error_set(e, ERR_UNAVAILABLE, "its answer is not understood");
+            x.wanted.objects = missing;
         } else if (code == ERR_OK) {
             code = check_taken(answer, &head, ret_code, e);
         }
@@ -173,6 +224,7 @@ push_one(struct cluster *c, const struct member *m, const struct commit *head)
     struct error error = {.code = ERR_OK};
     struct peer copy = {.answered = false};
     struct peer *p;
+    bool far;
     err_t code;
 
     lock_take(&c->lock);
@@ -186,14 +238,16 @@ push_one(struct cluster *c, const struct member *m, const struct commit *head)
     }
     code = cluster_hand(
         c, &(struct cluster_handing){.member = m, .have = &copy.head.id}, code_name, &error);
+    far = strcmp(code_name, CODE_FAR_BEHIND) == 0;
     lock_take(&c->lock);
     p = cluster_peer(c, m->id);
     if (p != NULL) {
-        (void)snprintf(p->refused, sizeof p->refused, "%s", code == ERR_OK ? "" : error.msg);
+        (void)snprintf(
+            p->refused, sizeof p->refused, "%s", code == ERR_OK || far ? "" : error.msg);
     }
     lock_give(&c->lock);
     if (code != ERR_OK) {
-        return cluster_row(m, "failed", code_name, error.msg);
+        return cluster_row(m, far ? "skipped" : "failed", code_name, error.msg);
     }
     cluster_note_taken(c, m, head);
     return cluster_row(m, "ok", "", "");
