@@ -48,11 +48,11 @@ def main():
         took = time.monotonic() - start
         new.api.key = old.api.key
         wait_for(lambda: head(new) == head(old), "the head of the other", 10)
-        figure("a join with %d revisions, s" % count, "%.1f" % took, "")
+        figure("a join with %d revisions, s" % count, "%.1f" % took, "<= 60")
         for name, one, mb in (("the node that joins", new, before[1]),
                               ("the other one", old, before[0])):
             figure("at most in memory with %d revisions, %s, MB (before)" % (count, name),
-                   "%.0f (%.0f)" % (peak_mb(one), mb), "")
+                   "%.0f (%.0f)" % (peak_mb(one), mb), "<= 128")
 
 
 if __name__ == "__main__":

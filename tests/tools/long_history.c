@@ -7,11 +7,13 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "haproxy/span.h"
 #include "store/lineage.h"
 #include "tests/support/store_lab.h"
 
 #define KEY_NUMBER 77
 #define AT_ONCE    2000
+#define MOST       10000000
 #define EVERY_MS   30000 /* as they would have been made */
 
 struct making {
@@ -107,9 +109,9 @@ int
 main(int argc, char **argv)
 {
     struct making m = {.store = NULL};
-    long left = argc == 3 ? strtol(argv[2], NULL, 10) : 0;
+    int64_t left;
 
-    if (left <= 0) {
+    if (argc != 3 || !span_number(span_of(argv[2]), MOST, &left) || left == 0) {
         (void)fprintf(stderr, "usage: long_history DATA_DIR COUNT\n");
         return 2;
     }
