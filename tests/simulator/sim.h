@@ -61,17 +61,16 @@ struct sim {
     struct buf trace;
     enum sim_hook hook;
     int hook_after; /* calls */
-    size_t hook_node;
+    size_t hook_node, recorded_next;
     _Atomic size_t race; /* node whose head moves while it takes a push over, + 1 */
     sem_t race_begins;   /* the push was weighed */
     struct sim_message recorded[SIM_RECORDED];
-    size_t recorded_next;
 
     struct hash acked[SIM_ACKED]; /* commits whose apply was answered well, of one cluster */
     size_t acked_count, acked_before;
     size_t refused_conn; /* node i refuses content with that number of connections, + i */
     size_t asked, refused, moved, outranked, taken, equal, applied, overwritten, diverged, died,
-        full, rejected, forgotten, undone, locked_out;
+        full, rejected, forgotten, undone, locked_out, pieces, handed;
 };
 
 extern struct sim sim;
