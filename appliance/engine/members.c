@@ -13,6 +13,8 @@
 #include "version_gen.h"
 
 #define KEY_RANDOM_BYTES 32
+/* What a node changed of itself while nobody heard of it does not outbid its tombstone. */
+#define AHEAD_OF_FORGOTTEN 1000
 
 struct members {
     pthread_mutex_t lock;
@@ -210,6 +212,7 @@ describe_self(struct engine *en, struct member *self)
     (void)snprintf(next.release, sizeof next.release, "%s", LOCKSTEP_VERSION);
     next.schema_version = SCHEMA_VERSION;
     next.gone = false;
+    next.gone_at_ms = 0;
     member_tables_address(
         object_text(node, F_NODE_PEERS_ADDRESS).s, next.url, next.tables_address);
     next.tables_port = next.tables_address[0] != '\0' ? validate_peers_port(en->live.local) : 0;
@@ -360,11 +363,12 @@ members_keep_self(struct member_list *l)
 }
 
 static void
-bury(struct member *m)
+bury(struct engine *en, struct member *m)
 {
     if (!m->gone) {
         m->gone = true;
-        m->seq++;
+        m->gone_at_ms = clock_wall_ms(en->config->clock);
+        m->seq += AHEAD_OF_FORGOTTEN;
         crypt_wipe(m->key, sizeof m->key);
     }
 }
@@ -382,7 +386,7 @@ remove_on_engine(struct engine *en, void *ctx, struct error *e)
         return error_set(e, ERR_NOT_FOUND, "there is no such node");
     }
     if (at != next.self) {
-        bury(&next.items[at]);
+        bury(en, &next.items[at]);
     }
     if (at == next.self) {
         next.items[at].seq += 2;

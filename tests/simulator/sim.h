@@ -70,7 +70,7 @@ struct sim {
     size_t acked_count, acked_before;
     size_t refused_conn; /* node i refuses content with that number of connections, + i */
     size_t asked, refused, moved, outranked, taken, equal, applied, overwritten, diverged, died,
-        full, rejected, forgotten, undone, locked_out;
+        full, rejected, forgotten, barred, undone, locked_out;
 };
 
 extern struct sim sim;
@@ -85,8 +85,7 @@ NORETURN void sim_fail(const char *fmt, ...) PRINTF_LIKE(1, 2);
 void sim_node_start(size_t i); /* a node that never was */
 void sim_node_open(size_t i);
 void sim_node_end(size_t i);
-/* At once, as a power failure. */
-void sim_node_die(size_t i);
+void sim_node_die(size_t i); /* at once, as a power failure */
 /* Ends the process of a node that died, and puts back the files of that moment. */
 void sim_bury(size_t i);
 bool sim_up(size_t i);
