@@ -95,7 +95,8 @@ MUST_USE err_t
 members_admit(struct engine *en, const char *id, const char **ret_code, struct error *e);
 /* A tombstone for another node; with the own id this node forgets all others. */
 MUST_USE err_t members_remove(struct engine *en, const char *id, struct error *e);
-/* Another peer key for this node; calls with the former one are answered for ten minutes. */
+/* Another peer key for this node; calls with the former one are answered for ten minutes,
+ * also after a restart. */
 MUST_USE err_t members_new_key(struct engine *en, struct error *e);
 /* Whether the node was seen to refuse calls with this key. */
 void members_note_key(struct engine *en, const char *id, const char *key, bool refused);

@@ -4,6 +4,7 @@
 came while one was away, the way back to each, and nodes that belong no more. Real nodes on a
 bridge."""
 import threading
+import time
 import unittest
 
 import node
@@ -144,7 +145,7 @@ class Three(unittest.TestCase):
         self.assertEqual(self.apply(self.c, 3200), {"n1": "ok", "n2": "ok"})
 
     def test_5_a_key_is_replaced_and_the_node_begins_anew(self):
-        """The former key is gone then; the node tells the others itself."""
+        """The node tells the others itself."""
         new = self.a.api.expect(200, "POST", "/api/v1/cluster/key")["key"]
         self.a.kill()
         self.a.start()
@@ -170,6 +171,35 @@ class Three(unittest.TestCase):
             node.wait_for(lambda o=one: seen(o, self.c)["url"] == moved, "found")
         self.in_step()
         node.wait_for(lambda: agree(self.lab.nodes), "all know the same")
+
+
+class Restarted(unittest.TestCase):
+    """A node that begins anew while its former key is taken: nobody is locked out by that, and
+    the time is the one that was said."""
+
+    FOR_S = 12
+
+    def test_the_former_key_outlives_a_restart_and_not_its_time(self):
+        lab = Cluster(2, tunables=dict(TUNABLES, former_key_ms=1000 * self.FOR_S))
+        self.addCleanup(lab.close)
+        one = lab.set_up().nodes[0]
+        old = key_of(one)["key"]
+        begun = time.monotonic()
+        one.api.expect(200, "POST", "/api/v1/cluster/key")
+        made = time.monotonic()
+        one.kill()
+        one.start()
+        one.wait_ready()
+        status = answers(one, old)
+        self.assertLess(time.monotonic(), begun + self.FOR_S, "too slow to tell")
+        self.assertEqual(status, 200)
+        node.wait_for(lambda: answers(one, old) == 401, "it has ended")
+        self.assertGreater(time.monotonic(), begun + self.FOR_S)
+        self.assertLess(time.monotonic(), made + self.FOR_S + 5)
+        one.kill()
+        one.start()
+        one.wait_ready()
+        self.assertEqual(answers(one, old), 401)
 
 
 class Removed(unittest.TestCase):
