@@ -9,13 +9,13 @@ import unittest
 
 import node
 from backend import Backend
-from cluster import HUB, PUSHING, TUNABLES, Cluster, edges, head, in_step, join, seen
+from cluster import HUB, PUSHING, QUICK, Cluster, edges, head, in_step, join, seen
 from visit import serves
 
 class Three(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.lab = Cluster(3, tunables=TUNABLES)
+        cls.lab = Cluster(3, tunables=QUICK)
         cls.addClassCleanup(cls.lab.close)
         cls.lab.set_up()
         cls.backend = Backend("one", HUB)
@@ -165,7 +165,7 @@ class Death(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.lab = Cluster(2, tunables=TUNABLES, crash_file=True)
+        cls.lab = Cluster(2, tunables=QUICK, crash_file=True)
         cls.addClassCleanup(cls.lab.close)
         cls.one, cls.other = cls.lab.set_up().nodes
         cls.one.api.unlock = True
