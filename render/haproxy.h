@@ -74,6 +74,8 @@ const struct artefact *rendered_find(const struct rendered *r, const char *name)
 MUST_USE err_t render_haproxy(
     const struct render_input *in, struct rendered *out, struct problems *p, struct error *e);
 
+/* Of the API: the node itself asks through HAProxy whether its own pages are reached. */
+#define RENDER_WEBUI_PATH "/api/v1/health"
 /* What <run_dir>/probe.sock answers with status 200 while HAProxy serves. */
 #define RENDER_PROBE_PATH "/"
 /* What every listener in http mode answers with 200 itself, without a line in the log: a name

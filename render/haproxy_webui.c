@@ -33,38 +33,18 @@ layout_webui_takes(const struct layout *p, const struct object *listener, struct
     return x->first && x->listener->object == listener && webui_has_host(x->object, host);
 }
 
-/* Whether a service of the listener has a host at the path "/". */
-static bool
-is_taken(const struct layout *p, struct text host)
-{
-    const struct layout_listener *l = p->webui.listener;
-
-    for (uint32_t i = 0; i < l->count; i++) {
-        const struct object *service = p->services[p->routes[l->first + i]].object;
-        const struct value *hosts = object_field(service, F_SERVICE_HOSTS);
-        bool root = !fields_differ(service, F_SERVICE_PATH);
-
-        for (uint32_t j = 0; root && j < hosts->count; j++) {
-            struct text other = hosts->u.items[j].u.text;
-
-            if (other.len == host.len && memcmp(other.s, host.s, host.len) == 0) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 void
 webui_put_map(struct buf *out, const struct layout *p)
 {
     const struct value *hosts = object_field(p->webui.object, F_WEBUI_HOSTS);
+    const struct object *listener = p->webui.listener->object;
+    uint32_t unused;
 
     PUT(out, "# this node's own pages\n");
     for (uint32_t i = 0; i < hosts->count; i++) {
         struct text host = hosts->u.items[i].u.text;
 
-        if (p->webui.first || !is_taken(p, host)) {
+        if (webui_taken_by(&p->in->objects, listener, host, &unused) == NULL) {
             writer_put_text(out, host);
             PUT(out, "/ " LAYOUT_BACKEND_WEBUI "\n");
         }
@@ -86,8 +66,14 @@ haproxy_webui_write(struct writer *w)
     w->object = o;
     PUT(w->out, "backend " LAYOUT_BACKEND_WEBUI);
     writer_end(w, F_WEBUI_HOSTS);
+    writer_fixed(
+        w, "    # The node itself asks whether its pages are reached.\n"
+           "    http-request set-var(txn.lockstep_own) bool(true)"
+           " if { path " RENDER_WEBUI_PATH " } { src 127.0.0.0/8 ::1 }\n"
+           "    acl lockstep.own var(txn.lockstep_own) -m found\n"
+           "    http-request set-log-level silent if lockstep.own\n");
     if (object_field(o, F_WEBUI_ALLOWED_NETWORKS)->count > 0) {
-        PUT(w->out, "    http-request deny status 403 if !{ src");
+        PUT(w->out, "    http-request deny status 403 if !lockstep.own !{ src");
         list_put(w->out, LIST_WEBUI, quote_text(""));
         PUT(w->out, " }");
         writer_end(w, F_WEBUI_ALLOWED_NETWORKS);

@@ -8,8 +8,7 @@
 #include "render/fields.h"
 #include "render/writer.h"
 
-#define EVERY_KEY      7u /* a bit for each kind of key */
-#define NAME_MAX_BYTES 253
+#define EVERY_KEY      7u  /* a bit for each kind of key */
 #define LINE_MAX_NAMES 200 /* HAProxy takes 65,536 bytes */
 
 /* A certificate of the snapshot. */
@@ -219,8 +218,8 @@ is_for(
     const struct sni *s, const struct certificate *c, struct text host,
     struct text *ret_wildcard)
 {
-    const char *dot = memchr(host.s, '.', host.len);
-    size_t tail = dot != NULL ? host.len - (size_t)(dot - host.s) : 0;
+    char wildcard[X509_WILDCARD_BYTES];
+    const struct text other = {wildcard, (uint32_t)x509_wildcard(host.s, host.len, wildcard)};
     struct text names = names_of(s, c);
     struct text name;
     bool covered = false;
@@ -230,8 +229,7 @@ is_for(
             *ret_wildcard = (struct text){.len = 0};
             return true;
         }
-        if (tail > 0 && name.len == tail + 1 && name.s[0] == '*' &&
-            memcmp(name.s + 1, dot, tail) == 0) {
+        if (other.len > 0 && same(name, other)) {
             *ret_wildcard = name;
             covered = true;
         }
@@ -271,16 +269,14 @@ sni_give_webui(struct sni *s)
 static bool
 has_service(const struct sni *s, struct text name)
 {
-    const char *dot = memchr(name.s, '.', name.len);
-    char wildcard[NAME_MAX_BYTES + 1] = "*";
-    size_t tail = dot != NULL ? name.len - (size_t)(dot - name.s) : 0;
+    char wildcard[X509_WILDCARD_BYTES];
+    const struct text other = {wildcard, (uint32_t)x509_wildcard(name.s, name.len, wildcard)};
     uint32_t first;
 
-    if (tail == 0 || tail >= sizeof wildcard) {
+    if (other.len == 0) {
         return false;
     }
-    memcpy(wildcard + 1, dot, tail);
-    first = *slot_of(s, (struct text){wildcard, (uint32_t)tail + 1});
+    first = *slot_of(s, other);
     return first != 0 && s->names[first - 1].host;
 }
 

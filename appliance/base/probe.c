@@ -3,201 +3,24 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/probe_conn.h"
 
 #define REQUEST_BYTES ((size_t)16 << 10)
 #define STATUS_BYTES  13 /* "HTTP/1.1 200 " */
 #define CHUNK_BYTES   8192
-
-/* One connection with the point in time until which it may take. */
-struct conn {
-    int fd;
-    int64_t end_ms;
-    const char *address; /* for messages */
-};
-
-static err_t
-timed_out(const struct conn *c, struct error *e)
-{
-    return error_set(e, ERR_TIMEOUT, "no answer from %s in time", c->address);
-}
-
-static err_t
-failed(const struct conn *c, int errno_value, const char *doing, struct error *e)
-{
-    return error_errno(e, ERR_UNAVAILABLE, errno_value, "cannot %s %s", doing, c->address);
-}
-
-static err_t
-closed(const struct conn *c, struct error *e)
-{
-    return error_set(e, ERR_UNAVAILABLE, "%s closed the connection", c->address);
-}
-
-static err_t
-wait_for(const struct conn *c, short events, short *ret_revents, struct error *e)
-{
-    struct pollfd p = {.fd = c->fd, .events = events};
-
-    for (;;) {
-        int64_t left = c->end_ms - clock_mono_ms(&clock_system);
-        int n;
-
-        if (left <= 0) {
-            return timed_out(c, e);
-        }
-        n = poll(&p, 1, left > 60000 ? 60000 : (int)left);
-        if (n > 0) {
-            *ret_revents = p.revents;
-            return ERR_OK;
-        }
-        if (n < 0 && errno != EINTR) {
-            return failed(c, errno, "wait for", e);
-        }
-    }
-}
-
-static err_t
-connect_inet(struct conn *c, const char *address, int port, struct error *e)
-{
-    struct addrinfo hints = {
-        .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
-        .ai_socktype = SOCK_STREAM,
-    };
-    struct addrinfo *ai = NULL;
-    char service[12];
-    socklen_t size = sizeof(int);
-    short revents;
-    int status = 0;
-    err_t code;
-    int rc;
-
-    (void)snprintf(service, sizeof service, "%d", port);
-    if (port < 1 || port > 65535 || getaddrinfo(address, service, &hints, &ai) != 0) {
-        return error_set(
-            e, ERR_INVALID, "%s port %d is not an address to connect to", address, port);
-    }
-    c->fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    rc = c->fd < 0 ? -1 : connect(c->fd, ai->ai_addr, ai->ai_addrlen);
-    status = errno;
-    freeaddrinfo(ai);
-    if (rc == 0) {
-        return ERR_OK;
-    }
-    if (c->fd < 0 || status != EINPROGRESS) {
-        return failed(c, status, "connect to", e);
-    }
-    code = wait_for(c, POLLOUT, &revents, e);
-    if (code != ERR_OK) {
-        return code;
-    }
-    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &status, &size) != 0) {
-        status = errno;
-    }
-    /* Only a connection that was accepted can be reset; else it is refused. */
-    return status == 0 || status == ECONNRESET || status == EPIPE
-               ? ERR_OK
-               : failed(c, status, "connect to", e);
-}
-
-static err_t
-connect_unix(struct conn *c, const char *path, struct error *e)
-{
-    struct sockaddr_un sun = {.sun_family = AF_UNIX};
-    size_t len = strlen(path);
-    int64_t left = c->end_ms - clock_mono_ms(&clock_system);
-    struct timeval tv;
-
-    if (len >= sizeof sun.sun_path) {
-        return error_set(
-            e, ERR_INVALID, "path of a socket is longer than %zu bytes: %s",
-            sizeof sun.sun_path - 1, path);
-    }
-    if (left <= 0) {
-        return timed_out(c, e);
-    }
-    memcpy(sun.sun_path, path, len + 1);
-    c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (c->fd < 0) {
-        return failed(c, errno, "connect to", e);
-    }
-    /* A non-blocking connect to a full backlog fails at once, and poll(2) cannot wait for
-     * room in it; a blocking one waits as long as a send may. */
-    tv.tv_sec = left / 1000;
-    tv.tv_usec = left % 1000 * 1000;
-    if (setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof tv) != 0) {
-        return failed(c, errno, "connect to", e);
-    }
-    if (connect(c->fd, (const struct sockaddr *)&sun, sizeof sun) != 0) {
-        return errno == EAGAIN ? timed_out(c, e) : failed(c, errno, "connect to", e);
-    }
-    if (fcntl(c->fd, F_SETFL, O_NONBLOCK) != 0) {
-        return failed(c, errno, "connect to", e);
-    }
-    return ERR_OK;
-}
-
-static err_t
-send_all(const struct conn *c, const char *p, size_t bytes, struct error *e)
-{
-    while (bytes > 0) {
-        short revents;
-        ssize_t n = send(c->fd, p, bytes, MSG_NOSIGNAL);
-
-        if (n >= 0) {
-            p += n;
-            bytes -= (size_t)n;
-        } else if (errno == EAGAIN) {
-            err_t code = wait_for(c, POLLOUT, &revents, e);
-
-            if (code != ERR_OK) {
-                return code;
-            }
-        } else if (errno != EINTR) {
-            return failed(c, errno, "send to", e);
-        }
-    }
-    return ERR_OK;
-}
-
-/* *ret_bytes 0: the other side closed. */
-static err_t
-receive(const struct conn *c, char *p, size_t bytes, size_t *ret_bytes, struct error *e)
-{
-    for (;;) {
-        short revents;
-        ssize_t n = recv(c->fd, p, bytes, 0);
-
-        if (n >= 0) {
-            *ret_bytes = (size_t)n;
-            return ERR_OK;
-        }
-        if (errno == EAGAIN) {
-            err_t code = wait_for(c, POLLIN, &revents, e);
-
-            if (code != ERR_OK) {
-                return code;
-            }
-        } else if (errno != EINTR) {
-            return failed(c, errno, "receive from", e);
-        }
-    }
-}
+#define PROXY_UNKNOWN "PROXY UNKNOWN\r\n"
 
 /* TLS between two memory buffers, so that all writes to the socket are ours: OpenSSL's own
  * could raise SIGPIPE. */
@@ -265,7 +88,7 @@ tls_flush(struct tls *t, const struct conn *c, struct error *e)
     int n = BIO_read(t->out, chunk, (int)sizeof chunk);
 
     while (n > 0) {
-        err_t code = send_all(c, chunk, (size_t)n, e);
+        err_t code = conn_send_all(c, chunk, (size_t)n, e);
 
         if (code != ERR_OK) {
             return code;
@@ -280,13 +103,13 @@ tls_fill(struct tls *t, const struct conn *c, struct error *e)
 {
     char chunk[CHUNK_BYTES];
     size_t n = 0;
-    err_t code = receive(c, chunk, sizeof chunk, &n, e);
+    err_t code = conn_receive(c, chunk, sizeof chunk, &n, e);
 
     if (code != ERR_OK) {
         return code;
     }
     if (n == 0) {
-        return closed(c, e);
+        return conn_closed(c, e);
     }
     if (BIO_write(t->in, chunk, (int)n) != (int)n) {
         return error_set(e, ERR_INTERNAL, "cannot keep what %s sent", c->address);
@@ -307,7 +130,7 @@ tls_proceed(struct tls *t, const struct conn *c, int result, struct error *e)
         return code != ERR_OK ? code : tls_fill(t, c, e);
     }
     if (why == SSL_ERROR_ZERO_RETURN) {
-        return closed(c, e);
+        return conn_closed(c, e);
     }
     reason = ERR_reason_error_string(ERR_peek_last_error());
     return error_set(
@@ -334,7 +157,7 @@ tls_send(struct tls *t, const struct conn *c, const struct buf *request, struct 
     }
 }
 
-/* As receive. */
+/* As conn_receive. */
 static err_t
 tls_receive(
     struct tls *t, const struct conn *c, char *p, size_t bytes, size_t *ret_bytes,
@@ -380,7 +203,40 @@ may_be_status_line(const char *line, size_t len)
 }
 
 static err_t
-read_status(struct tls *t, const struct conn *c, int *ret_status, struct error *e)
+receive_any(
+    struct tls *t, const struct conn *c, char *p, size_t bytes, size_t *ret_bytes,
+    struct error *e)
+{
+    return t != NULL ? tls_receive(t, c, p, bytes, ret_bytes, e)
+                     : conn_receive(c, p, bytes, ret_bytes, e);
+}
+
+/* What follows the status line, up to the empty line. */
+static err_t
+read_head(struct tls *t, const struct conn *c, struct buf *out, struct error *e)
+{
+    while (strstr(buf_str(out), "\r\n\r\n") == NULL) {
+        char chunk[CHUNK_BYTES];
+        size_t n = 0;
+        err_t code = receive_any(t, c, chunk, sizeof chunk, &n, e);
+
+        if (code != ERR_OK) {
+            return code;
+        }
+        if (n == 0) {
+            return conn_closed(c, e);
+        }
+        buf_put(out, chunk, n);
+        if (out->failed || memchr(chunk, '\0', n) != NULL) {
+            return error_set(e, ERR_INVALID, "%s does not answer with HTTP", c->address);
+        }
+    }
+    return ERR_OK;
+}
+
+static err_t
+read_status(
+    struct tls *t, const struct conn *c, struct buf *head, int *ret_status, struct error *e)
 {
     char line[STATUS_BYTES];
     size_t len = 0;
@@ -388,14 +244,13 @@ read_status(struct tls *t, const struct conn *c, int *ret_status, struct error *
 
     while (len < sizeof line) {
         size_t n = 0;
-        err_t code = t != NULL ? tls_receive(t, c, line + len, sizeof line - len, &n, e)
-                               : receive(c, line + len, sizeof line - len, &n, e);
+        err_t code = receive_any(t, c, line + len, sizeof line - len, &n, e);
 
         if (code != ERR_OK) {
             return code;
         }
         if (n == 0) {
-            return closed(c, e);
+            return conn_closed(c, e);
         }
         len += n;
         if (!may_be_status_line(line, len)) {
@@ -405,6 +260,15 @@ read_status(struct tls *t, const struct conn *c, int *ret_status, struct error *
     status = (line[9] - '0') * 100 + (line[10] - '0') * 10 + (line[11] - '0');
     if (status < 100 || status > 599) {
         return error_set(e, ERR_INVALID, "%s answers with status %d", c->address, status);
+    }
+    if (head != NULL) {
+        err_t code;
+
+        buf_put(head, line, sizeof line);
+        code = read_head(t, c, head, e);
+        if (code != ERR_OK) {
+            return code;
+        }
     }
     *ret_status = status;
     return ERR_OK;
@@ -463,7 +327,7 @@ exchange_tls(
     if (code == ERR_OK) {
         code = tls_send(&t, c, request, e);
     }
-    return code != ERR_OK ? code : read_status(&t, c, ret_status, e);
+    return code != ERR_OK ? code : read_status(&t, c, p->head, ret_status, e);
 }
 
 err_t
@@ -474,6 +338,7 @@ probe_http(const struct probe *p, int64_t deadline_ms, int *ret_status, struct e
         .fd = -1,
         .end_ms = clock_mono_ms(&clock_system) + deadline_ms,
         .address = p->address,
+        .source = p->source,
     };
     err_t code;
 
@@ -482,13 +347,16 @@ probe_http(const struct probe *p, int64_t deadline_ms, int *ret_status, struct e
     if (code != ERR_OK) {
         return code;
     }
-    code = p->address[0] == '/' ? connect_unix(&c, p->address, e)
-                                : connect_inet(&c, p->address, p->port, e);
+    code = p->address[0] == '/' ? conn_connect_unix(&c, p->address, e)
+                                : conn_connect_inet(&c, p->address, p->port, e);
+    if (code == ERR_OK && p->proxied) {
+        code = conn_send_all(&c, PROXY_UNKNOWN, sizeof PROXY_UNKNOWN - 1, e);
+    }
     if (code == ERR_OK && p->tls) {
         code = exchange_tls(p, &c, &request, ret_status, e);
     } else if (code == ERR_OK) {
-        code = send_all(&c, request.data, request.len, e);
-        code = code != ERR_OK ? code : read_status(NULL, &c, ret_status, e);
+        code = conn_send_all(&c, request.data, request.len, e);
+        code = code != ERR_OK ? code : read_status(NULL, &c, p->head, ret_status, e);
     }
     fd_cleanup(&c.fd);
     return code;
@@ -502,7 +370,7 @@ probe_connect(const char *address, int port, int64_t deadline_ms, struct error *
         .end_ms = clock_mono_ms(&clock_system) + deadline_ms,
         .address = address,
     };
-    err_t code = connect_inet(&c, address, port, e);
+    err_t code = conn_connect_inet(&c, address, port, e);
 
     fd_cleanup(&c.fd);
     return code;
@@ -536,7 +404,7 @@ receive_some(
         }
         /* It closed without having read all that we sent: its answer is complete. */
         *ret_end = errno == ECONNRESET && out->len > before;
-        return *ret_end ? ERR_OK : failed(c, errno, "receive from", e);
+        return *ret_end ? ERR_OK : conn_failed(c, errno, "receive from", e);
     }
     *ret_end = n == 0;
     buf_put(out, chunk, (size_t)n);
@@ -560,7 +428,7 @@ converse(const struct conn *c, const char *p, size_t bytes, struct buf *out, str
     while (code == ERR_OK && !end) {
         short revents = 0;
 
-        code = wait_for(c, sending ? POLLIN | POLLOUT : POLLIN, &revents, e);
+        code = conn_wait(c, sending ? POLLIN | POLLOUT : POLLIN, &revents, e);
         if (code != ERR_OK) {
             return code;
         }
@@ -585,7 +453,7 @@ probe_unix(
         .end_ms = clock_mono_ms(&clock_system) + deadline_ms,
         .address = socket_path,
     };
-    err_t code = connect_unix(&c, socket_path, e);
+    err_t code = conn_connect_unix(&c, socket_path, e);
 
     if (code == ERR_OK) {
         code = converse(&c, command, bytes, out, e);

@@ -16,12 +16,15 @@ struct probe {
     bool tls;            /* no verification: the question is whether it answers */
     const char *host;    /* Host header, and SNI with TLS */
     const char *path;    /* request target */
+    const char *source;  /* literal to connect from, of the same family; NULL: any */
+    bool proxied;        /* says first, by the PROXY protocol, that it is nobody's proxy */
+    struct buf *head;    /* gets the head of the answer; NULL: only its status is read */
 };
 
 /* *ret_status: HTTP status 100-599. ERR_TIMEOUT deadline_ms after the call (for all of it),
- * ERR_UNAVAILABLE when refused or closed, ERR_INVALID when the answer is not HTTP or *p is
- * not usable (a path of a socket over 107 bytes, spaces or control characters in host or
- * path). */
+ * ERR_UNAVAILABLE when refused or closed, ERR_INVALID when the answer is not HTTP, its head
+ * does not fit into p->head, or *p is not usable (a path of a socket over 107 bytes, spaces or
+ * control characters in host or path). */
 MUST_USE err_t
 probe_http(const struct probe *p, int64_t deadline_ms, int *ret_status, struct error *e);
 

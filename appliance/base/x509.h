@@ -36,6 +36,11 @@ x509_read(const char *chain_pem, size_t bytes, struct x509_info *ret, struct err
 MUST_USE err_t x509_check_key(
     const char *chain_pem, size_t chain_bytes, const char *key_pem, size_t key_bytes,
     struct error *e);
+/* Loads them as HAProxy does for a listener with TLS, under this machine's settings of OpenSSL.
+ * ERR_INVALID with OpenSSL's reason. */
+MUST_USE err_t x509_check_served(
+    const char *chain_pem, size_t chain_bytes, const char *key_pem, size_t key_bytes,
+    struct error *e);
 /* Normal form of PEM text: LF line ends, no blank lines, no text outside blocks, final LF
  * (an empty line ends a payload on HAProxy's admin socket). ERR_INVALID on a broken block. */
 MUST_USE err_t x509_normalize(const char *pem, size_t bytes, struct buf *out, struct error *e);
@@ -51,6 +56,10 @@ enum x509_key { X509_KEY_OTHER, X509_KEY_RSA, X509_KEY_EC };
  * perhaps behind "*.". Quick: some microseconds. Returns the kind of its key; of a chain that
  * x509_read refuses, anything. */
 enum x509_key x509_server_names(const char *chain_pem, size_t bytes, struct buf *out);
+/* The other name that covers a host, beside the host itself: a wildcard stands for exactly one
+ * label, the first. Returns its length; 0: there is none. */
+#define X509_WILDCARD_BYTES 256
+size_t x509_wildcard(const char *host, size_t bytes, char ret[X509_WILDCARD_BYTES]);
 /* Whether a certificate for names is for each of wanted, itself or by a wildcard of one label;
  * both as x509_server_names makes them. */
 bool x509_names_cover(const char *names, const char *wanted);

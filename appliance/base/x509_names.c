@@ -250,17 +250,29 @@ x509_server_names(const char *chain_pem, size_t bytes, struct buf *out)
     return key;
 }
 
-/* Whether names has a word of star and tail. */
-static bool
-has_name(const char *names, const char *star, const char *tail, size_t len)
+size_t
+x509_wildcard(const char *host, size_t bytes, char ret[X509_WILDCARD_BYTES])
 {
-    size_t star_len = strlen(star);
+    const char *dot = memchr(host, '.', bytes);
+    size_t tail = dot != NULL ? bytes - (size_t)(dot - host) : 0;
 
+    if (tail == 0 || tail > NAME_MAX_BYTES) {
+        return 0;
+    }
+    ret[0] = '*';
+    memcpy(ret + 1, dot, tail);
+    ret[tail + 1] = '\0';
+    return tail + 1;
+}
+
+/* Whether it is one of the words of names. */
+static bool
+has_name(const char *names, const char *name, size_t bytes)
+{
     for (const char *at = names; *at != '\0'; at += strspn(at, " ")) {
         size_t n = strcspn(at, " ");
 
-        if (n == star_len + len && memcmp(at, star, star_len) == 0 &&
-            memcmp(at + star_len, tail, len) == 0) {
+        if (n == bytes && memcmp(at, name, n) == 0) {
             return true;
         }
         at += n;
@@ -272,12 +284,11 @@ bool
 x509_names_cover(const char *names, const char *wanted)
 {
     for (const char *at = wanted; *at != '\0'; at += strspn(at, " ")) {
+        char wildcard[X509_WILDCARD_BYTES];
         size_t n = strcspn(at, " ");
-        const char *dot = memchr(at, '.', n);
-        bool found = has_name(names, "", at, n) ||
-                     (dot != NULL && has_name(names, "*", dot, n - (size_t)(dot - at)));
+        size_t w = x509_wildcard(at, n, wildcard);
 
-        if (!found) {
+        if (!has_name(names, at, n) && (w == 0 || !has_name(names, wildcard, w))) {
             return false;
         }
         at += n;

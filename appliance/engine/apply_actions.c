@@ -158,6 +158,9 @@ act_plan(struct apply *a, struct error *e)
     }
     errors = a->problems->errors;
     validate_all(&a->candidate, clock_wall_ms(a->en->config->clock) / 1000, a->problems);
+    if (apply_changes_content(a)) {
+        validate_webui_kept(&a->view->now, &a->candidate, a->problems);
+    }
     if (a->problems->errors > errors) {
         return event_of(error_set(e, ERR_INVALID, "%s", edit_first_error(a->problems)));
     }
@@ -254,7 +257,7 @@ act_render(struct apply *a, struct error *e)
     }
     apply_detail(
         a, "%zu file%s, digest %s", a->files->count, PLURAL(a->files->count), a->files->digest);
-    if (!a->running_known || strcmp(a->former_digest, a->files->digest) != 0 ||
+    if (a->anew || !a->running_known || strcmp(a->former_digest, a->files->digest) != 0 ||
         !is_generation(a, current, a->files->digest)) {
         return AE_OK;
     }
@@ -298,7 +301,7 @@ act_check(struct apply *a, struct error *e)
     err_t code = ERR_OK;
 
     /* A reconcile that is repeated must not fill the disk with equal generations. */
-    if (a->mode == APPLY_FOLLOW &&
+    if (a->mode == APPLY_FOLLOW && !a->anew &&
         generation_find(a->en, a->files->digest, &known, &unused) == ERR_OK) {
         check.number = known.number;
     }

@@ -22,6 +22,7 @@ struct apply {
     struct engine *en;
     enum apply_mode mode;
     bool has_base;
+    bool anew;           /* of APPLY_FOLLOW: also what HAProxy runs already */
     bool has_only;       /* of APPLY_DRAFT: the rows of only and no others */
     int64_t task;        /* 0: nobody follows it */
     char *author, *note; /* note NULL: made from the changes */
@@ -99,6 +100,8 @@ apply_save_generation(struct apply *a, enum generation_state state, struct error
 
 /* Starts one; quiet: without a task. */
 void reconcile_start(struct engine *en, bool quiet);
+/* Starts one with new files though HAProxy says that it runs them; title: of its task. */
+void reconcile_repair(struct engine *en, const char *title);
 /* The pause after the present one; 0: the first. */
 int64_t reconcile_back_off_ms(const struct tunables *t, int64_t present_ms);
 

@@ -56,6 +56,10 @@ MUST_USE err_t kept_next_number(struct engine *en, int64_t *ret, struct error *e
  * and on its probe socket; else after verify_ms what was missing last. */
 MUST_USE err_t serving_confirm(
     struct engine *en, const char *digest, const struct snapshot *shared, struct error *e);
+/* Where to connect for an address that is bound. */
+const char *serving_target(const char *address);
+/* Whether this machine has the address, a literal. */
+bool serving_is_here(const char *address);
 /* One request to the probe socket. */
 MUST_USE err_t serving_probe(struct engine *en, struct error *e);
 

@@ -12,6 +12,7 @@
 #include "engine/confirm.h"
 #include "engine/edit_check.h"
 #include "engine/event.h"
+#include "engine/pages.h"
 #include "engine/session.h"
 #include "engine/standby.h"
 #include "engine/throttle.h"
@@ -56,8 +57,7 @@ struct engine {
     char *data_dir, *stage_dir, *generation_dir;
     int data_fd; /* holds the lock */
     char *admin_socket, *probe_socket, *helper_socket;
-    char *placeholder_pem;
-    char *api_pem; /* the certificate of the API, or NULL */
+    char *placeholder_pem, *api_pem; /* the certificate of the API, or NULL */
     struct helper helper;
     struct mailbox *own_box, *apply_box, *watch_box, *confirm_box, *work_box;
     struct tasks *tasks;
@@ -81,6 +81,7 @@ struct engine {
     struct engine_status status;
     struct engine_status told; /* as the last event of it */
     struct follow follow;
+    struct pages_state pages;
     struct standby standby;
     struct waiting waiting;
     struct rendered *spare[ENGINE_SPARE];

@@ -6,8 +6,9 @@
 #include "engine/apply_job.h"
 #include "engine/problems_json.h"
 
-void
-reconcile_start(struct engine *en, bool quiet)
+/* title NULL: without a task. */
+static void
+start(struct engine *en, const char *title, bool anew)
 {
     struct apply *a = xcalloc(1, sizeof *a);
     struct error error;
@@ -16,13 +17,25 @@ reconcile_start(struct engine *en, bool quiet)
     a->mode = APPLY_FOLLOW;
     a->author = xstrdup("lockstepd");
     change_set_init(&a->ops);
-    if (!quiet) {
-        a->task =
-            task_begin(en->tasks, "reconcile", "Follow the stored configuration", a->author);
+    a->anew = anew;
+    if (title != NULL) {
+        a->task = task_begin(en->tasks, "reconcile", title, a->author);
     }
     if (apply_post(a, &error) != ERR_OK) {
         log_warning("reconcile: %s", error.msg);
     }
+}
+
+void
+reconcile_start(struct engine *en, bool quiet)
+{
+    start(en, quiet ? NULL : "Follow the stored configuration", false);
+}
+
+void
+reconcile_repair(struct engine *en, const char *title)
+{
+    start(en, title, true);
 }
 
 int64_t

@@ -63,9 +63,8 @@ confirm_digest(struct confirming *c, struct error *e)
     return ERR_OK;
 }
 
-/* Where to connect for an address that is bound. */
-static const char *
-target(const char *address)
+const char *
+serving_target(const char *address)
 {
     if (strcmp(address, "0.0.0.0") == 0) {
         return "127.0.0.1";
@@ -87,7 +86,7 @@ static err_t
 confirm_bind(const struct confirming *c, const struct bind *b, struct error *e)
 {
     struct probe probe = {
-        .address = target(b->address),
+        .address = serving_target(b->address),
         .port = b->port,
         .tls = object_bool(b->object, F_LISTENER_TLS),
         .host = RENDER_PROBE_HOST,
@@ -120,9 +119,8 @@ confirm_once(struct confirming *c, struct error *e)
     return code == ERR_OK ? serving_probe(c->en, e) : code;
 }
 
-/* Whether this machine has the address, a literal. */
-static bool
-is_here(const char *address)
+bool
+serving_is_here(const char *address)
 {
     struct addrinfo hints = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM};
     struct addrinfo *ai = NULL;
@@ -151,7 +149,7 @@ keep_http(struct confirming *c)
 
         if (b->object->kind == K_LISTENER &&
             object_int(b->object, F_LISTENER_MODE) == V_LISTENER_MODE_HTTP &&
-            (!b->vip || is_here(b->address))) {
+            (!b->vip || serving_is_here(b->address))) {
             c->binds[kept++] = *b;
         }
     }

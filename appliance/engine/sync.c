@@ -203,6 +203,9 @@ decide_on_engine(struct engine *en, void *ctx, struct error *e)
     t->own = en->live.head;
     t->own_shared = snapshot_ref(en->live.shared);
     hash_hex(&t->d->head, hex);
+    if (t->d->more) {
+        return error_set(e, ERR_INVALID, "a piece of a history leads to no head");
+    }
     if (carried != NULL) {
         t->head = carried->commit;
     } else {

@@ -10,6 +10,7 @@
 #include "engine/facts.h"
 #include "engine/members.h"
 #include "engine/operator.h"
+#include "engine/pages.h"
 #include "engine/problems_json.h"
 #include "engine/stats.h"
 #include "haproxy/admin.h"
@@ -230,6 +231,7 @@ watcher_run(void *ctx)
         if (is_due(en, &quiet)) {
             reconcile_start(en, quiet);
         }
+        pages_follow(en);
         operator_follow(en);
         stats_forget_old(en);
         heap_round(&heap);

@@ -33,8 +33,8 @@ void validate_beside(
 bool validate_reached(const struct snapshot_pair *before, const struct snapshot_pair *after);
 
 /* What is costly and needs only one object: for each object that is new or changed, before
- * validate_all. A certificate whose key does not belong to it is an error; its dates are
- * warnings. Other kinds have nothing here. */
+ * validate_all. A certificate whose key does not belong to it, or that HAProxy would not load,
+ * is an error; its dates are warnings. Other kinds have nothing here. */
 void validate_object(const struct object *o, int64_t now_s, struct problems *p);
 
 /* Values in fields that came with a later schema_version than level, which is all that the node
@@ -54,9 +54,13 @@ const char *validate_path_fault(const char *path);
 void
 validate_paths(const struct object *before, const struct object *after, struct problems *p);
 
-/* Of an edit of this node's own pages: errors where their names can lead nowhere. Only for
- * edits, as validate_directives: whatever becomes of their listener and of services with their
- * names, validate_all only warns, so that no change of what is shared is refused for them. */
+/* Errors where a change makes names that lead to this node's own pages, and are to, lead
+ * nowhere or elsewhere. For what is yet to be decided; of what other nodes decided, which is
+ * taken over whatever becomes of the pages, validate_all only warns. */
+void validate_webui_kept(
+    const struct snapshot_pair *before, const struct snapshot_pair *after, struct problems *p);
+/* The same of an edit, and where the pages themselves are edited, errors where their names can
+ * lead nowhere. Only for edits, as validate_directives. */
 void validate_webui(
     const struct snapshot_pair *before, const struct snapshot_pair *after, struct problems *p);
 

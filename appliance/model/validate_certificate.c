@@ -75,6 +75,15 @@ check_pair(
             "The private key does not belong to the certificate (%s): give the key with which "
             "the certificate was requested.",
             e.msg);
+        return;
+    }
+    if (x509_check_served(chain.s, chain.len, key.s, key.len, &e) != ERR_OK) {
+        const struct problem where = checks_at(o, "/chain");
+        problems_add(
+            p, SEVERITY_ERROR, "certificate_refused", &where,
+            "HAProxy on this machine would not serve with this certificate (%s): give one with a "
+            "key and a signature that it accepts.",
+            e.msg);
     }
 }
 
@@ -230,20 +239,15 @@ collect_names(struct name_check *nc)
     }
 }
 
-/* A wildcard stands for exactly one label. */
 static bool
 is_covered(const struct name_check *nc, uint32_t listener, struct text host)
 {
     if (nc->unknown[listener] || find_name(nc, listener, host.s, host.len)) {
         return true;
     }
-    const char *dot = memchr(host.s, '.', host.len);
-    char wildcard[NAME_BYTES + 2];
-    if (dot == NULL || host.len >= NAME_BYTES) {
-        return false;
-    }
-    int len = snprintf(wildcard, sizeof(wildcard), "*%s", dot);
-    return find_name(nc, listener, wildcard, (uint32_t)len);
+    char wildcard[X509_WILDCARD_BYTES];
+    size_t len = x509_wildcard(host.s, host.len, wildcard);
+    return len > 0 && find_name(nc, listener, wildcard, (uint32_t)len);
 }
 
 static void

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* This node's own pages on a shared listener. What other nodes decide about that listener and
- * its services must never be refused because of it, so that most here are warnings. */
+/* This node's own pages on a shared listener. What other nodes decided about that listener and
+ * its services is taken over, whatever becomes of the pages, so that most here are warnings; a
+ * change that is yet to be decided is refused where it would take the pages away. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/x509.h"
 #include "model/validate_checks.h"
 #include "model/webui.h"
+
+#define NAMES_BYTES ((size_t)1 << 20) /* of a certificate */
 
 static const struct object *
 webui_of(const struct snapshot_pair *pair)
@@ -109,38 +112,31 @@ check_published(const struct snapshot_pair *pair, enum severity severity, struct
     }
 }
 
-/* Whether a certificate's names, space separated, have a host. */
+/* Whether the certificate of the pages is for a host. */
 static bool
 is_named(const char *names, struct text host)
 {
-    const char *dot = memchr(host.s, '.', host.len);
-    size_t tail = dot != NULL ? host.len - (size_t)(dot - host.s) : 0;
+    CLEANUP(buf_fini) struct buf wanted;
 
-    while (*names != '\0') {
-        size_t len = strcspn(names, " ");
-
-        if (len == host.len && strncasecmp(names, host.s, len) == 0) {
-            return true;
-        }
-        if (tail > 0 && len == tail + 1 && names[0] == '*' &&
-            strncasecmp(names + 1, dot, tail) == 0) {
-            return true;
-        }
-        names += len + (names[len] == ' ');
-    }
-    return false;
+    buf_init(&wanted, NAMES_BYTES);
+    buf_put(&wanted, host.s, host.len);
+    return x509_names_cover(names, buf_str(&wanted));
 }
 
 static void
-check_names(const struct object *o, const struct x509_info *info, struct problems *p)
+check_names(const struct object *o, struct text chain, struct problems *p)
 {
     const struct value *hosts = object_value(o, F_WEBUI_HOSTS);
+    CLEANUP(buf_fini) struct buf names;
+
+    buf_init(&names, NAMES_BYTES);
+    (void)x509_server_names(chain.s, chain.len, &names);
 
     for (uint32_t i = 0; i < hosts->count; i++) {
         struct text host = hosts->u.items[i].u.text;
         char pointer[32];
 
-        if (is_named(info->names, host)) {
+        if (is_named(buf_str(&names), host)) {
             continue;
         }
         (void)snprintf(pointer, sizeof(pointer), "/hosts/%u", i);
@@ -168,7 +164,7 @@ check_webui(const struct checks *c)
     chain = object_text(o, F_WEBUI_CHAIN);
     if (chain.len > 0 && x509_read(chain.s, chain.len, &info, NULL) == ERR_OK) {
         check_certificate_dates(o, &info, c->now_s, c->p);
-        check_names(o, &info, c->p);
+        check_names(o, chain, c->p);
     }
 }
 
@@ -188,14 +184,110 @@ check_webui_certificate(const struct object *o, int64_t now_s, struct problems *
     }
 }
 
-void
-validate_webui(
-    const struct snapshot_pair *before, const struct snapshot_pair *after, struct problems *p)
+static bool
+is_changed(const struct snapshot_pair *before, const struct snapshot_pair *after)
 {
     const struct object *was = webui_of(before);
     const struct object *is = webui_of(after);
 
-    if (is != NULL && (was == NULL || !hash_equal(&was->objhash, &is->objhash))) {
+    return is != NULL && (was == NULL || !hash_equal(&was->objhash, &is->objhash));
+}
+
+/* At the listener on which they were, what keeps them off it now. No host name of the pages:
+ * another node may be told of this, which is not to know any. */
+static void
+report_dropped(const struct object *was_on, const struct snapshot *shared, struct problems *p)
+{
+    const struct object *is = snapshot_by_id(shared, K_LISTENER, was_on->id);
+    const char *pointer = "/mode";
+
+    if (is == NULL) {
+        pointer = "";
+    } else if (strcmp(is->name.s, was_on->name.s) != 0) {
+        pointer = "/name";
+    } else if (!object_bool(is, F_LISTENER_ENABLED)) {
+        pointer = "/enabled";
+    }
+    const struct problem where = checks_at(was_on, pointer);
+    problems_add(
+        p, SEVERITY_ERROR, "webui_listener", &where,
+        "A node's own pages are reached on the listener \"%s\": give that node's webui another "
+        "listener before, or no hosts.",
+        was_on->name.s);
+}
+
+/* At the service that gets a name which led to the pages. */
+static void
+report_taken(const struct object *service, uint32_t index, struct problems *p)
+{
+    const char *host = object_value(service, F_SERVICE_HOSTS)->u.items[index].u.text.s;
+    char pointer[32];
+
+    (void)snprintf(pointer, sizeof(pointer), "/hosts/%u", index);
+    const struct problem where = checks_at(service, pointer);
+    problems_add(
+        p, SEVERITY_ERROR, "webui_host", &where,
+        "A node's own pages are reached at %s on this listener: choose another name, or give "
+        "that node's webui other hosts before, or the position first.",
+        host);
+}
+
+/* Names of the pages that led to them on one listener and are a service's on another, or the
+ * same. */
+static void
+check_taken(
+    const struct snapshot_pair *before, const struct object *was_on,
+    const struct snapshot_pair *after, const struct object *is_on, struct problems *p)
+{
+    const struct object *o = webui_of(after);
+    const struct value *hosts = object_value(o, F_WEBUI_HOSTS);
+    bool changed = is_changed(before, after);
+    uint32_t index, unused;
+
+    for (uint32_t i = 0; i < hosts->count; i++) {
+        struct text host = hosts->u.items[i].u.text;
+        const struct object *service = webui_taken_by(after, is_on, host, &index);
+
+        if (service == NULL || !webui_has_host(webui_of(before), host) ||
+            webui_taken_by(before, was_on, host, &unused) != NULL) {
+            continue;
+        }
+        if (changed) {
+            report_meeting(o, service, index, SEVERITY_ERROR, p);
+        } else {
+            report_taken(service, index, p);
+        }
+    }
+}
+
+void
+validate_webui_kept(
+    const struct snapshot_pair *before, const struct snapshot_pair *after, struct problems *p)
+{
+    const struct object *was_on, *is_on;
+    enum webui_place place;
+
+    if (webui_place(before, &was_on) != WEBUI_PUBLISHED) {
+        return;
+    }
+    place = webui_place(after, &is_on);
+    if (place == WEBUI_PUBLISHED) {
+        check_taken(before, was_on, after, is_on, p);
+    } else if (is_changed(before, after)) {
+        report_place(webui_of(after), place, SEVERITY_ERROR, p);
+    } else {
+        report_dropped(was_on, after->shared, p);
+    }
+}
+
+void
+validate_webui(
+    const struct snapshot_pair *before, const struct snapshot_pair *after, struct problems *p)
+{
+    size_t errors = p->errors;
+
+    validate_webui_kept(before, after, p);
+    if (p->errors == errors && is_changed(before, after)) {
         check_published(after, SEVERITY_ERROR, p);
     }
 }

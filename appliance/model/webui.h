@@ -19,6 +19,12 @@ enum webui_place
 webui_place(const struct snapshot_pair *pair, const struct object **ret_listener);
 /* Whether a host name is one of the pages'. */
 bool webui_has_host(const struct object *webui, struct text host);
+/* The service that has one of these names, with all of its paths, so that it does not lead to
+ * the pages where they are published, on that listener; or NULL. *ret_index: in the service's
+ * list. */
+const struct object *webui_taken_by(
+    const struct snapshot_pair *pair, const struct object *listener, struct text host,
+    uint32_t *ret_index);
 /* Whether a service has one of them on a listener, at whatever path; one that is off keeps its
  * names. *ret_index: of the first in the service's list. */
 bool webui_meets(

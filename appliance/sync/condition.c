@@ -221,6 +221,19 @@ find_running(const struct finding *at)
 }
 
 static void
+find_pages(const struct finding *at)
+{
+    CLEANUP(buf_fini) struct buf detail = {0};
+
+    if (at->node->lost[0] == '\0') {
+        return;
+    }
+    buf_init(&detail, TEXT_MAX_BYTES);
+    buf_puts(&detail, at->node->lost);
+    add(at, CONDITION_PAGES_LOST, &detail);
+}
+
+static void
 find_held(const struct finding *at)
 {
     CLEANUP(buf_fini) struct buf detail = {0};
@@ -310,6 +323,7 @@ conditions_json(const struct cluster_facts *f)
         find_release(&at);
         find_skew(&at);
         find_running(&at);
+        find_pages(&at);
         find_held(&at);
         find_draft(&at);
         find_holders(&at);

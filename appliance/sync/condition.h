@@ -33,6 +33,9 @@
       "Let NODE and this node take their time from a time server: timedatectl shows it.")      \
     X(NOT_RUNNING, "not_running", "error", "does not run what it stored",                      \
       "See on NODE what keeps HAProxy from running it: lockstep status.")                      \
+    X(PAGES_LOST, "pages_lost", "error", "is not reached at the names of its own pages",       \
+      "Use the address of NODE itself meanwhile; there, lockstep cluster says what was seen, " \
+      "and lockstep get webui where the pages are to be.")                                     \
     X(HELD, "held", "notice", "does not take newer revisions over, as it was told",            \
       "When the work on NODE is done, there: lockstep set node keep_in_step=true, then "       \
       "lockstep apply.")                                                                       \
@@ -70,6 +73,7 @@ struct node_facts {
     const char *refusal; /* why it does not take over what is newer, or "" */
     const char *running; /* id of the commit that HAProxy runs there; "": not known */
     int64_t unequal_ms;  /* for so long head and running differ; 0: they do not */
+    const char *lost;    /* why its own pages are not reached at their names, or "" */
     bool held;
     int64_t drafted; /* objects in its draft */
     const char *draft_author;

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "engine/pages.h"
 #include "engine/problems_json.h"
 #include "sync/inner.h"
 
@@ -49,11 +50,14 @@ void
 cluster_say(struct cluster *c, const struct view *v, json_t *health)
 {
     char refusing[DETAIL_BYTES];
+    struct engine_pages pages;
 
+    engine_get_pages(c->en, &pages);
     lock_take(&c->lock);
     memcpy(refusing, c->refusing, sizeof refusing);
     lock_give(&c->lock);
     (void)json_object_set_new(health, "held", json_boolean(is_held(v)));
+    (void)json_object_set_new(health, "pages_lost", json_boolean(pages.reached == FACT_NO));
     (void)json_object_set_new(health, "drafted", json_integer((json_int_t)v->entry_count));
     (void)json_object_set_new(health, "draft_author", short_text(last_author(v)));
     (void)json_object_set_new(health, "refusing", short_text(refusing));
@@ -65,7 +69,10 @@ cluster_hear(struct said *ret, const json_t *health, struct error *e)
     const char *author = "", *refusing = "";
     err_t code = ERR_OK;
 
-    *ret = (struct said){.held = json_is_true(json_object_get(health, "held"))};
+    *ret = (struct said){
+        .held = json_is_true(json_object_get(health, "held")),
+        .lost = json_is_true(json_object_get(health, "pages_lost")),
+    };
     /* An older release says nothing of it. */
     if (json_object_get(health, "drafted") != NULL) {
         code = json_get_int(health, "drafted", 0, INT32_MAX, &ret->drafted, e);
@@ -102,6 +109,7 @@ cluster_compare_running(
 struct own {
     struct view *v;
     struct engine_status status;
+    struct engine_pages pages;
     char running[SHA256_HEX + 1];
 };
 
@@ -110,6 +118,7 @@ look_at_self(struct cluster *c, struct own *ret)
 {
     ret->v = engine_view(c->en);
     engine_get_status(c->en, &ret->status);
+    engine_get_pages(c->en, &ret->pages);
     ret->running[0] = '\0';
     if (ret->status.running_known) {
         hash_hex(&ret->status.running_commit, ret->running);
@@ -169,6 +178,7 @@ facts_of_self(
         .refusal = c->refusing,
         .running = own->running,
         .unequal_ms = since_ms > 0 ? now_ms - since_ms : 0,
+        .lost = own->pages.reached == FACT_NO ? own->pages.detail : "",
         .held = is_held(own->v),
         .drafted = (int64_t)own->v->entry_count,
         .draft_author = last_author(own->v),
@@ -204,6 +214,7 @@ facts_of_peer(const struct peer *p, const struct member *m)
                                                  : p->refused,
         .running = p->running,
         .unequal_ms = p->unequal_since_ms > 0 ? p->answered_ms - p->unequal_since_ms : 0,
+        .lost = p->said.lost ? "it says so itself" : "",
         .held = p->said.held,
         .drafted = p->said.drafted,
         .draft_author = p->said.author,

@@ -13,6 +13,7 @@
 /* What a node says of itself for the conditions (sync/condition.h). */
 struct said {
     bool held;
+    bool lost;       /* its own pages are not reached: where they are is for itself only */
     int64_t drafted; /* objects */
     char author[SAID_TEXT_BYTES];
     char refusing[SAID_TEXT_BYTES]; /* why it does not take over what is newer, or "" */

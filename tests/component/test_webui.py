@@ -5,10 +5,13 @@ client that asks for each by name. Cases C026, C028, C029, C030, C034, C035, C03
 import contextlib
 import http.client
 import json
+import os
 import pathlib
 import re
 import socket
+import sqlite3
 import ssl
+import subprocess
 import tempfile
 import unittest
 
@@ -16,8 +19,14 @@ import node
 from authority import Authority
 from backend import Backend
 from cluster import HUB, TUNABLES, Cluster, head, in_step, join
+from lab import HAPROXY, run
 
 VIP = "10.77.0.100"
+REPAIR = "Publish this node's own pages again"
+
+
+def worker(one):
+    return re.search(r"^Pid: (\d+)$", one.admin_socket("show info"), re.M).group(1)
 
 
 def name_of(one):
@@ -109,6 +118,25 @@ class Pages(unittest.TestCase):
             self.assertNotIn("lockstep.webui", one.config())
             self.assertEqual(one.api.get("/api/v1/webui")["key"], {"set": True})
 
+    def test_1b_a_certificate_that_haproxy_refuses_is_refused_when_it_is_given(self):
+        """Of whatever kind, though no listener shows it yet."""
+        chain, secret = (os.path.join(self.a.root, name) for name in ("weak.crt", "weak.key"))
+        run("openssl", "req", "-x509", "-newkey", "rsa:1024", "-nodes", "-subj", "/CN=weak.test",
+            "-keyout", secret, "-out", chain)
+        given = {"chain": pathlib.Path(chain).read_text(), "key": pathlib.Path(secret).read_text()}
+        for answer in (self.edit(self.a, "/api/v1/webui", **given),
+                       self.a.api.call("POST", "/api/v1/certificates", {"name": "weak", **given})):
+            self.assertEqual(answer.status, 422, answer)
+            told = answer.json["errors"][0]
+            self.assertEqual((told["code"], told["pointer"]), ("certificate_refused", "/chain"))
+            self.assertIn("ee key too small", told["message"])
+        pem, config = (os.path.join(self.a.root, name) for name in ("weak.pem", "weak.cfg"))
+        pathlib.Path(pem).write_text(given["chain"] + given["key"])
+        pathlib.Path(config).write_text("frontend f\n    bind :443 ssl crt %s\n" % pem)
+        checked = subprocess.run([HAPROXY, "-c", "-f", config], capture_output=True, text=True)
+        self.assertEqual(checked.returncode, 1)
+        self.assertIn("unable to load SSL certificate", checked.stderr)
+
     def test_2_each_answers_its_own_name_once_there_is_a_listener(self):
         self.publish("app")
         for one in self.lab.nodes:
@@ -189,19 +217,136 @@ class Pages(unittest.TestCase):
         self.apply(self.b)
         self.assertEqual(self.ask(self.b)[:2], (200, "n2"))
 
-    def test_6_whoever_takes_the_listener_away_is_warned(self):
-        """C039; and a name that a service has."""
-        answer = self.a.api.call("PATCH", "/api/v1/webui", {"hosts": ["app.test"]},
-                                 {"If-Match": self.a.api.etag("/api/v1/webui")})
+    def edit(self, one, target, **fields):
+        return one.api.call("PATCH", target, fields, {"If-Match": one.api.etag(target)})
+
+    def repairs(self, one):
+        return [t for t in one.api.get("/api/v1/tasks")["items"] if t["title"] == REPAIR]
+
+    def rounds(self, one, count=4):
+        """Of its watcher."""
+        for _ in range(count):
+            seen = one.api.get("/api/v1/status")["haproxy"]["seen_at"]
+            node.wait_for(lambda s=seen: one.api.get("/api/v1/status")["haproxy"]["seen_at"] != s,
+                          "another round")
+
+    def reached(self, one):
+        return self.ask(one)[:2] == (200, one.name)
+
+    def lost(self, one, about):
+        found = [c for c in one.api.get("/api/v1/cluster")["conditions"]
+                 if (c["name"], c["node"]) == ("pages_lost", about.name)]
+        return found[0]["cause"] if found else None
+
+    def take_out_of_the_map(self, one):
+        path = next(line.split("(")[1].split(")")[0] for line in
+                    one.admin_socket("show map").splitlines() if "map/https.map" in line)
+        answer = one.admin_socket("del map %s %s/" % (path, name_of(one)))
+        self.assertEqual(answer.strip(), "", answer)
+
+    def repaired(self, one, count):
+        node.wait_for(lambda: len(self.repairs(one)) == count, "it is repaired")
+        node.wait_for(lambda: self.repairs(one)[0]["state"] == "ok", "and ends")
+        self.assertTrue(self.reached(one))
+
+    def audited(self, one):
+        path = os.path.join(one.state, "data", "lockstep.db")
+        with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % path, uri=True)) as base:
+            return base.execute("SELECT author, text FROM audit "
+                                "WHERE action = 'webui_repair'").fetchall()
+
+    def test_5b_lost_in_haproxy_it_is_repaired_once_and_then_told_only(self):
+        """C039."""
+        self.assertEqual(self.repairs(self.b), [])
+        self.rounds(self.b)  # it is seen with these files
+        before = worker(self.b)
+        self.take_out_of_the_map(self.b)
+        self.repaired(self.b, 1)
+        self.assertNotEqual(worker(self.b), before)
+        self.assertEqual([author for author, _ in self.audited(self.b)], ["lockstepd"])
+        self.assertIn(name_of(self.b), self.audited(self.b)[0][1])
+        self.rounds(self.b)
+        self.assertIsNone(self.lost(self.b, self.b))
+        before = worker(self.b)
+        self.take_out_of_the_map(self.b)
+        node.wait_for(lambda: self.lost(self.b, self.b), "it says so")
+        self.assertIn(name_of(self.b) + ": the listener https answers with status 404",
+                      self.lost(self.b, self.b))
+        node.wait_for(lambda: self.lost(self.a, self.b), "and to others")
+        self.assertNotIn(name_of(self.b), self.lost(self.a, self.b))  # C028
+        self.rounds(self.b)
+        self.assertEqual(len(self.repairs(self.b)), 1)
+        self.assertEqual(worker(self.b), before)
+        self.assertFalse(self.reached(self.b))
+        self.b.api.patch("/api/v1/webui", allowed_networks=["10.77.0.0/24", "192.0.2.0/24"])
+        self.apply(self.b)
+        node.wait_for(lambda: not self.lost(self.b, self.b), "it is reached")
+        node.wait_for(lambda: not self.lost(self.a, self.b), "and said to be")
+
+    def test_5c_lost_in_the_files_it_is_repaired_by_new_ones(self):
+        """C039."""
+        self.rounds(self.c)
+        before = self.c.generation()
+        path = os.path.join(before, "map", "https.map")
+        with open(path, encoding="ascii") as file:
+            lines = file.readlines()
+        with open(path, "w", encoding="ascii") as file:
+            file.writelines(line for line in lines if name_of(self.c) not in line)
+        with contextlib.closing(socket.socket(socket.AF_UNIX)) as master:
+            master.connect(os.path.join(self.c.run_dir, "master.sock"))
+            master.sendall(b"reload\n")
+        self.repaired(self.c, 1)
+        self.assertNotEqual(self.c.generation(), before)
+        self.assertIn("map/https.map", self.holding(self.c, name_of(self.c)))
+
+    def test_6_what_would_take_them_away_is_refused(self):
+        """C039, on the node whose pages they are, when it is edited; and a name that a service
+        has."""
+        answer = self.edit(self.a, "/api/v1/webui", hosts=["app.test"])
         self.assertEqual(answer.status, 422, answer)
         self.assertIn("app.test", json.dumps(answer.json))
-        answer = self.a.api.call("PATCH", "/api/v1/listeners/https", {"enabled": False},
-                                 {"If-Match": self.a.api.etag("/api/v1/listeners/https")})
-        self.assertEqual(answer.status, 200, answer)
-        self.assertIn("webui_listener", json.dumps(self.apply(self.a)))
+        for target, kind, fields, pointer in (
+                ("listeners/https", "listener", {"enabled": False}, "/enabled"),
+                ("listeners/https", "listener", {"name": "other"}, "/name"),
+                ("services/app.test", "service", {"hosts": ["app.test", name_of(self.a)]},
+                 "/hosts/1"),
+                ("webui", "webui", {"listener": "other"}, "/listener")):
+            answer = self.edit(self.a, "/api/v1/" + target, **fields)
+            self.assertEqual(answer.status, 422, answer)
+            told = answer.json["errors"][0]
+            self.assertEqual((told["kind"], told["pointer"]), (kind, pointer), told)
+        self.assertEqual(self.a.api.get("/api/v1/draft")["count"], 0)
+
+    def test_7_other_nodes_refuse_what_would_take_theirs_away(self):
+        self.a.api.patch("/api/v1/webui", hosts=[])
+        self.apply(self.a)
+        self.a.api.patch("/api/v1/listeners/https", enabled=False)
+        task = self.a.api.apply()
+        self.assertEqual(task["state"], "failed", task)
+        told = [p for p in task["problems"] if p["severity"] == "error"]
+        self.assertTrue(any(p["kind"] == "listener" and p["pointer"] == "/enabled" and
+                            p["name"] == "https" for p in told), told)
+        self.assertNotIn("-ui.test", json.dumps(task))  # C028
+        self.assertTrue(self.reached(self.b))
+
+    def test_8_decided_all_the_same_it_is_taken_over_and_told(self):
+        task = self.a.api.expect(200, "POST", "/api/v1/config/apply?wait=1",
+                                 {"skip_nodes": ["n2", "n3"]})
+        self.assertEqual(task["state"], "ok", task)
         in_step(self.lab.nodes)
-        for one in self.lab.nodes:
+        counts = [len(self.repairs(one)) for one in self.lab.nodes]
+        for one in (self.b, self.c):
+            node.wait_for(lambda o=one: self.lost(o, o), one.name + " says so")
+            self.assertIn("https: the listener is off", self.lost(one, one))
             self.assertNotIn("lockstep.webui", one.config())
+        self.rounds(self.b)
+        self.assertEqual([len(self.repairs(one)) for one in self.lab.nodes], counts)
+        self.a.api.patch("/api/v1/listeners/https", enabled=True)
+        self.apply(self.a)
+        in_step(self.lab.nodes)
+        for one in (self.b, self.c):
+            node.wait_for(lambda o=one: not self.lost(o, o), "they are back")
+            self.assertTrue(self.reached(one))
 
 
 if __name__ == "__main__":

@@ -133,7 +133,13 @@ static void *
 serve(void *ctx)
 {
     struct server *s = ctx;
-    int fd = accept(s->fd, NULL, NULL);
+    struct sockaddr_in from = {.sin_family = AF_UNSPEC};
+    socklen_t bytes = sizeof from;
+    int fd = accept(s->fd, (struct sockaddr *)&from, &bytes);
+
+    if (from.sin_family == AF_INET) {
+        (void)inet_ntop(AF_INET, &from.sin_addr, s->source, sizeof s->source);
+    }
 
     switch (s->act) {
     case ACT_ANSWER:

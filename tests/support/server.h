@@ -27,6 +27,7 @@ struct server {
     pthread_t thread;
     char request[8192]; /* what came first, as a string */
     char server_name[256];
+    char source[46]; /* IPv4 address from which the connection came; "": by another family */
     size_t received;
 };
 

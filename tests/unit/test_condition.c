@@ -32,6 +32,7 @@ node(const char *name, int64_t rev)
         .age_ms = 340,
         .relation = REL_IN_STEP,
         .refusal = "",
+        .lost = "",
         .running = "0123456789abcdef",
         .draft_author = "",
     };
@@ -280,6 +281,22 @@ test_nobody_holds_the_vip(void **state)
 }
 
 static void
+test_pages_that_are_lost_are_told_with_what_was_seen(void **state)
+{
+    struct fixture *x = *state;
+
+    x->nodes[0].lost = "ui.test: the listener https answers with status 404";
+    finds_one(x, "pages_lost n1");
+    says(x, "cause", "n1 is not reached at the names of its own pages: ui.test: the listener");
+    says(x, "next", "the address of n1 itself");
+    says(x, "page", "docs/runbooks/pages_lost.md");
+    x->nodes[1].lost = "it says so itself";
+    x->nodes[1].silence = UNREACHABLE; /* when it answered */
+    x->nodes[1].failure = "no answer in time";
+    finds(x, (const char *const[]){"pages_lost n1", "peer_unreachable n2"}, 2);
+}
+
+static void
 test_each_of_two_holders_is_named(void **state)
 {
     static const char *const wanted[] = {"two_holders n1", "two_holders n3"};
@@ -325,6 +342,8 @@ main(void)
         cmocka_unit_test_setup_teardown(test_not_running_after_a_round, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_held_and_drafts_of_any_node, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_nobody_holds_the_vip, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_pages_that_are_lost_are_told_with_what_was_seen, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_each_of_two_holders_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             test_who_does_not_answer_is_not_counted_as_holder, set_up, tear_down),

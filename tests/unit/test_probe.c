@@ -109,6 +109,54 @@ request_is_one_well_formed_get(void **state)
                    "\r\n");
 }
 
+/* A probe that keeps what is answered. */
+static err_t
+probe_head(enum act act, const char *answer, struct buf *head, struct error *e)
+{
+    struct probe p = {
+        .address = "127.0.0.1",
+        .host = "a.example",
+        .path = "/",
+        .source = "127.0.0.9",
+        .proxied = true,
+        .head = head,
+    };
+    struct server s = {.act = act};
+    int status = 0;
+    err_t code;
+
+    server_listen_inet(&s);
+    p.port = s.port;
+    server_start(&s, act, answer);
+    buf_reset(head);
+    code = probe_http(&p, LONG_MS, &status, e);
+    server_stop(&s);
+    assert_int_equal(status, code == ERR_OK ? 204 : 0);
+    assert_string_equal(s.source, "127.0.0.9");
+    assert_ptr_equal(strstr(s.request, "PROXY UNKNOWN\r\nGET / HTTP/1.1\r\n"), s.request);
+    return code;
+}
+
+static void
+head_is_kept_and_proxy_and_source_are_said(void **state)
+{
+    static const char answer[] = "HTTP/1.1 204 No Content\r\nA: b\r\nC: d\r\n\r\n";
+    static const char cut[] = "HTTP/1.1 204 No Content\r\nA: b\r\n";
+    CLEANUP(buf_fini) struct buf head;
+    struct error e;
+
+    (void)state;
+    buf_init(&head, sizeof answer);
+    assert_int_equal(probe_head(ACT_ANSWER, answer, &head, NULL), ERR_OK);
+    assert_string_equal(buf_str(&head), answer);
+    assert_int_equal(probe_head(ACT_TRICKLE, answer, &head, NULL), ERR_OK);
+    assert_string_equal(buf_str(&head), answer);
+    assert_int_equal(probe_head(ACT_ANSWER, cut, &head, &e), ERR_UNAVAILABLE);
+    buf_fini(&head);
+    buf_init(&head, 20);
+    assert_int_equal(probe_head(ACT_ANSWER, answer, &head, &e), ERR_INVALID);
+}
+
 static void
 answer_that_is_not_http_is_invalid(void **state)
 {
@@ -469,6 +517,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(status_of_the_answer_is_returned),
         cmocka_unit_test(request_is_one_well_formed_get),
+        cmocka_unit_test(head_is_kept_and_proxy_and_source_are_said),
         cmocka_unit_test(answer_that_is_not_http_is_invalid),
         cmocka_unit_test(closed_connection_is_unavailable),
         cmocka_unit_test(silent_server_is_a_timeout),

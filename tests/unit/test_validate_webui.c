@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* This node's own pages beside what all nodes share: an edit of them is told what is wrong, and
- * nothing that others decide is ever an error because of them. */
+ * so is a change that takes them away; what others decided is no error because of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,35 +96,100 @@ an_edit_of_them_is_told_and_others_only_warned(void **state)
     }
 }
 
-/* Whatever becomes of the listener: nothing is refused, and the warning names it. */
+/* What a change makes of pages that are published at ui.test on https, by the webui's or the
+ * change of another object. */
+static const struct kept_row {
+    const char *webui; /* before */
+    enum kind kind;
+    const char *name;
+    const char *patch;   /* NULL: removed */
+    const char *pointer; /* of the error, at the object that is changed; NULL: none */
+    const char *warning; /* of validate_all, or NULL */
+} kept_rows[] = {
+    {"{}", K_LISTENER, "https", "{'name': 'other'}", "/name", "webui_listener"},
+    {"{}", K_LISTENER, "https", "{'enabled': false}", "/enabled", "webui_listener"},
+    {"{}", K_LISTENER, "https", "{'mode': 'tcp', 'tls': false}", "/mode", "webui_listener"},
+    {"{}", K_LISTENER, "https", NULL, "", "webui_listener"},
+    {"{}", K_LISTENER, "https", "{'maxconn': 100}", NULL, NULL},
+    {"{}", K_LISTENER, "clear", "{'enabled': false}", NULL, NULL},
+    {"{}", K_SERVICE, "deep", "{'hosts': ['deep.test', 'ui.test']}", NULL, NULL},
+    {"{}", K_SERVICE, "all", "{'hosts': ['a.test', 'ui.test']}", "/hosts/1", "webui_host"},
+    {"{'position': 'first'}", K_SERVICE, "all", "{'hosts': ['ui.test']}", NULL, "webui_host"},
+    {"{'hosts': ['ui.test', 'all.test']}", K_SERVICE, "all", "{'note': 'x'}", NULL,
+     "webui_host"},
+    {"{'listener': 'off'}", K_LISTENER, "off", "{'name': 'other'}", NULL, "webui_listener"},
+    {"{}", K_WEBUI, "webui", "{'listener': 'off'}", "/listener", "webui_listener"},
+    {"{}", K_WEBUI, "webui", "{'listener': 'clear'}", NULL, "webui_clear"},
+    {"{}", K_WEBUI, "webui", "{'hosts': []}", NULL, NULL},
+    {"{'hosts': ['ui.test', 'all.test'], 'position': 'first'}", K_WEBUI, "webui",
+     "{'position': 'last'}", "/hosts", "webui_host"},
+};
+
 static void
-whoever_takes_their_listener_away_is_warned(void **state)
+check_kept(const struct kept_row *row)
 {
-    static const char *const patches[] = {
-        "{'name': 'other'}", "{'enabled': false}", "{'mode': 'tcp', 'tls': false}"};
+    struct snapshot_pair before;
+    const struct problem *p;
+    struct pair x;
+
+    pair_init(&x, SHARED);
+    pair_set(&x, K_WEBUI, "webui", "{'hosts': ['ui.test']}");
+    pair_set(&x, K_WEBUI, "webui", row->webui);
+    before = (struct snapshot_pair){snapshot_ref(x.shared), snapshot_ref(x.local)};
+    if (row->patch != NULL) {
+        pair_set(&x, row->kind, row->name, row->patch);
+    } else {
+        pair_remove(&x, row->kind, row->name);
+    }
+    validate_webui_kept(&before, &x.objects, pair_clear(&x));
+    assert_int_equal(x.problems.errors, row->pointer != NULL ? 1 : 0);
+    validate_webui(&before, &x.objects, pair_clear(&x));
+    assert_int_equal(x.problems.errors, row->pointer != NULL ? 1 : 0);
+    if (row->pointer != NULL) {
+        p = &x.problems.items[0];
+        assert_int_equal(x.problems.count, 1);
+        assert_string_equal(p->kind, schema_kind(row->kind)->name);
+        assert_string_equal(p->name, row->name);
+        assert_string_equal(p->pointer, row->pointer);
+    }
+    /* Another node that takes it over is warned only. */
+    validate_all(&x.objects, NOW_S, pair_clear(&x));
+    p = row->warning != NULL ? pair_problem(&x, row->warning) : NULL;
+    assert_int_equal(p != NULL, row->warning != NULL);
+    assert_true(p == NULL || p->severity == SEVERITY_WARNING);
+    snapshot_unref(before.shared);
+    snapshot_unref(before.local);
+    pair_fini(&x);
+}
+
+static void
+a_change_that_takes_them_away_is_refused_where_it_is_made(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(kept_rows); i++) {
+        print_message("  %s %s\n", kept_rows[i].name, kept_rows[i].patch);
+        check_kept(&kept_rows[i]);
+    }
+}
+
+/* No name of a node's pages leaves the node. */
+static void
+what_other_nodes_are_told_names_no_host_of_them(void **state)
+{
+    struct snapshot_pair before;
+    struct pair x;
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(patches); i++) {
-        struct snapshot_pair before;
-        const struct problem *p;
-        struct pair x;
-
-        pair_init(&x, SHARED);
-        pair_set(&x, K_WEBUI, "webui", "{'hosts': ['ui.test']}");
-        before = (struct snapshot_pair){snapshot_ref(x.shared), snapshot_ref(x.local)};
-        pair_set(&x, K_LISTENER, "https", patches[i]);
-        validate_webui(&before, &x.objects, pair_clear(&x));
-        assert_int_equal(x.problems.count, 0);
-        validate_all(&x.objects, NOW_S, &x.problems);
-        p = pair_problem(&x, "webui_listener");
-        assert_non_null(p);
-        assert_int_equal(p->severity, SEVERITY_WARNING);
-        assert_non_null(strstr(p->message, "\"https\""));
-        assert_non_null(strstr(p->message, "ui.test"));
-        snapshot_unref(before.shared);
-        snapshot_unref(before.local);
-        pair_fini(&x);
-    }
+    pair_init(&x, SHARED);
+    pair_set(&x, K_WEBUI, "webui", "{'hosts': ['sentinel.test']}");
+    before = (struct snapshot_pair){snapshot_ref(x.shared), snapshot_ref(x.local)};
+    pair_set(&x, K_LISTENER, "https", "{'enabled': false}");
+    validate_webui_kept(&before, &x.objects, pair_clear(&x));
+    assert_int_equal(x.problems.errors, 1);
+    assert_null(strstr(x.problems.items[0].message, "sentinel"));
+    snapshot_unref(before.shared);
+    snapshot_unref(before.local);
+    pair_fini(&x);
 }
 
 /* ---- the certificate ---- */
@@ -183,9 +249,17 @@ their_certificate_has_its_key_and_their_names(void **state)
     static const char *const exact[] = {"a.test", "UI.x.test", NULL};
     static const char *const wild[] = {"*.x.test", NULL};
     static const char *const other[] = {"x.test", "*.ui.x.test", "*.test", NULL};
+    char texts[60][48];
+    const char *many[61] = {NULL}; /* more than struct x509_info holds */
     json_t *patch;
 
     (void)state;
+    for (size_t i = 0; i + 1 < 61; i++) {
+        (void)snprintf(texts[i], sizeof texts[i], "a-rather-long-name-number-%zu.x.test", i);
+        many[i] = texts[i];
+    }
+    many[59] = "ui.x.test";
+    check_certified(certified(many, 90, false), "", 0, NULL);
     check_certified(certified(exact, 90, false), "", 0, NULL);
     check_certified(certified(wild, 90, false), "", 0, NULL);
     check_certified(certified(other, 90, false), "certificate_names", 0, "/hosts/0");
@@ -204,7 +278,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_edit_of_them_is_told_and_others_only_warned),
-        cmocka_unit_test(whoever_takes_their_listener_away_is_warned),
+        cmocka_unit_test(a_change_that_takes_them_away_is_refused_where_it_is_made),
+        cmocka_unit_test(what_other_nodes_are_told_names_no_host_of_them),
         cmocka_unit_test(their_certificate_has_its_key_and_their_names),
     };
 

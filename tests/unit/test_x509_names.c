@@ -179,6 +179,35 @@ names_cover_others_themselves_or_by_a_wildcard(void **state)
     }
 }
 
+static void
+one_wildcard_covers_a_host(void **state)
+{
+    static const struct {
+        const char *host, *wildcard;
+    } rows[] = {
+        {"a.x.test", "*.x.test"},
+        {"*.x.test", "*.x.test"},
+        {"x.test", "*.test"},
+        {"test", ""},
+        {"", ""},
+        {".", "*."},
+    };
+
+    char long_host[400];
+    char ret[X509_WILDCARD_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        size_t n = x509_wildcard(rows[i].host, strlen(rows[i].host), ret);
+
+        assert_int_equal(n, strlen(rows[i].wildcard));
+        assert_memory_equal(ret, rows[i].wildcard, n);
+    }
+    memset(long_host, '.', sizeof long_host);
+    assert_int_equal(x509_wildcard(long_host, 254, ret), 0);
+    assert_int_equal(x509_wildcard(long_host, 253, ret), 254);
+}
+
 int
 main(void)
 {
@@ -187,6 +216,7 @@ main(void)
         cmocka_unit_test(the_kind_of_key_is_told),
         cmocka_unit_test(broken_certificates_do_no_harm),
         cmocka_unit_test(names_cover_others_themselves_or_by_a_wildcard),
+        cmocka_unit_test(one_wildcard_covers_a_host),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
