@@ -11,11 +11,10 @@ import node
 from api import Api
 from authority import Authority
 from backend import Backend
-from cluster import HUB, TUNABLES, Cluster, head, join
+from cluster import HUB, QUICK, Cluster, head, join
 from node import Node
 
 VIP = "10.77.0.200"
-QUICK = dict(TUNABLES, sync_health_ms=500, sync_again_ms=500)
 
 
 def conditions(one):

@@ -12,7 +12,7 @@ import unittest
 import node
 from api import Api
 from authority import Authority
-from cluster import TUNABLES, Cluster, head, in_step, join, key_of
+from cluster import QUICK, Cluster, head, in_step, join, key_of
 
 # What is larger than a question no longer gets through; answers do.
 LARGE = "add rule bridge lab forward iifname %s oifname %s meta length > 1000 drop\n"
@@ -38,7 +38,8 @@ def objhash(content):
 class Drafts(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.lab = Cluster(2, tunables=TUNABLES, crash_file=True)
+        # A link that is cut in the middle of an answer is waited for so long.
+        cls.lab = Cluster(2, tunables=dict(QUICK, sync_read_ms=3000), crash_file=True)
         cls.addClassCleanup(cls.lab.close)
         cls.lab.set_up()
         cls.a, cls.b = cls.lab.nodes

@@ -27,11 +27,10 @@ import unittest
 
 import node
 from backend import Backend
-from cluster import HUB, TUNABLES, Cluster, head, join
+from cluster import HUB, QUICK, Cluster, head, join
 from lab import is_alive
 from visit import serves
 
-QUICK = dict(TUNABLES, sync_health_ms=500, sync_again_ms=500, sync_call_ms=15000)
 COUNT = 12
 STEPS = 9
 OUT_OF_REACH = (OSError, http.client.HTTPException)
@@ -383,7 +382,7 @@ class Schedules(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.lab = Cluster(3, tunables=QUICK)
+        cls.lab = Cluster(3, tunables=dict(QUICK, sync_call_ms=15000))
         cls.addClassCleanup(cls.lab.close)
         cls.lab.set_up()
         cls.backend = Backend("one", HUB)

@@ -1,20 +1,26 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Nodes in step: join, push, heal, refuse, leave; real nodes on a bridge, seen by a client."""
+import concurrent.futures
 import itertools
 import json
+import os
+import socket
+import socketserver
+import threading
 import unittest
 
 import node
 from backend import Backend
-from cluster import HUB, PUSHING, TUNABLES, Cluster, edges, head, in_step, join, key_of, seen
+from cluster import (HUB, PUSHING, QUICK, TUNABLES, Cluster, edges, head, in_step, join, key_of,
+                     seen)
 from peer import Caller
 from visit import serves
 
 class Three(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.lab = Cluster(3, tunables=dict(TUNABLES, former_key_ms=1000))
+        cls.lab = Cluster(3, tunables=dict(QUICK, former_key_ms=1000))
         cls.addClassCleanup(cls.lab.close)
         cls.lab.set_up()
         cls.backend = Backend("one", HUB)
@@ -163,7 +169,7 @@ class Death(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.lab = Cluster(2, tunables=TUNABLES, crash_file=True)
+        cls.lab = Cluster(2, tunables=QUICK, crash_file=True)
         cls.addClassCleanup(cls.lab.close)
         cls.one, cls.other = cls.lab.set_up().nodes
         cls.one.api.unlock = True
@@ -196,6 +202,58 @@ class Death(unittest.TestCase):
                 task = self.walk(self.other, place)
                 self.assertEqual((task["state"], task["result"]["nodes"][0]["state"]),
                                  ("ok", "failed"), task)
+
+
+class Held(socketserver.ThreadingUnixStreamServer):
+    """Stands before a node's helper, and keeps one verb from it until it is released."""
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self):
+            asked = self.rfile.readline()
+            if json.loads(asked).get("verb") == self.server.verb:
+                self.server.came.set()
+                self.server.released.wait(30)
+            with socket.socket(socket.AF_UNIX) as helper:
+                helper.connect(self.server.helper)
+                helper.sendall(asked)
+                self.wfile.write(helper.makefile("rb").readline())
+
+    def __init__(self, one, verb):
+        self.path = os.path.join(one.run_dir, "helper.sock")
+        self.helper, self.verb = self.path + ".real", verb
+        self.came, self.released = threading.Event(), threading.Event()
+        os.rename(self.path, self.helper)
+        super().__init__(self.path, self.Handler)
+        os.chmod(self.path, 0o666)
+        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
+
+    def __exit__(self, *_error):
+        self.released.set()
+        self.shutdown()
+        self.server_close()
+        os.rename(self.helper, self.path)
+
+
+class Twice(unittest.TestCase):
+    def test_who_hands_on_what_is_being_taken_over_is_told_that_it_runs(self):
+        """The first one's push is stored and not ended; only its end looks at HAProxy here."""
+        with Cluster(2, tunables=dict(TUNABLES, status_round_ms=60000)) as lab:
+            one, other = lab.set_up().nodes
+            one.api.unlock = True
+            join(other, one)
+            in_step(lab.nodes)
+            before = head(other)
+            one.api.patch("/api/v1/haproxy", maxconn=3000)
+            with concurrent.futures.ThreadPoolExecutor(1) as pool, Held(other, "settle") as held:
+                applied = pool.submit(one.api.apply)
+                self.assertTrue(held.came.wait(30))
+                told = Caller(other).put(Caller(one).read([before]))
+                self.assertEqual((told.status, told.json["state"]), (200, "same"), told)
+                self.assertNotEqual(told.json["head"], before)
+                self.assertEqual(told.json["running"], told.json["head"])
+                held.released.set()
+                task = applied.result()
+            self.assertEqual([n["state"] for n in task["result"]["nodes"]], ["ok"], task)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ ETH_P_ARP = 0x0806
 
 # Shorter than in the product.
 TUNABLES = {"sync_round_ms": 100, "sync_health_ms": 1000, "sync_again_ms": 1000}
+# For tests that cut links, and wait until that is noticed.
+QUICK = dict(TUNABLES, sync_health_ms=500, sync_again_ms=500)
 
 # The states of the apply machine that other nodes take part in, by the test that has the daemon
 # die at their edges: test_fanout.py, test_sync.py.
