@@ -21,6 +21,7 @@
     X(status_round_ms, 2000, 50, 60000) /* how often HAProxy is looked at */                   \
     X(follow_first_ms, 1000, 10, 60000) /* back-off of making HAProxy follow the head */       \
     X(follow_max_ms, 30000, 10, 600000)                                                        \
+    X(tables_turn_ms, 5000, 0, 600000) /* between reloads of nodes for a change of members */  \
     X(webui_again_ms, 1800000, 100, 86400000) /* between two repairs of a node's own pages */  \
     X(try_ms, 3000, 0, 60000)              /* trying a check against its servers; 0: never */  \
     X(sync_round_ms, 2000, 20, 60000)      /* how often other nodes are asked */               \

@@ -316,6 +316,9 @@ check_draft(
     } else if (code == ERR_OK) {
         code = only_candidate(v, ret_only, now_s(en), &after, p, e);
     }
+    if (code == ERR_OK) {
+        code = edit_keeps_pages(&v->now, &after, p, e);
+    }
     if (code == ERR_OK && q->confirm_s > 0) {
         code = apply_check_confirm(&v->now, &after, p, e);
     }

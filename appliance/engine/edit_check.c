@@ -133,6 +133,17 @@ edit_first_error(const struct problems *p)
 }
 
 err_t
+edit_keeps_pages(
+    const struct snapshot_pair *before, const struct snapshot_pair *after, struct problems *p,
+    struct error *e)
+{
+    size_t errors = p->errors;
+
+    validate_webui_kept(before, after, p);
+    return p->errors > errors ? error_set(e, ERR_INVALID, "%s", edit_first_error(p)) : ERR_OK;
+}
+
+err_t
 edit_check(
     const struct change_set *set, const struct snapshot_pair *before, int64_t now_s,
     struct snapshot_pair *ret, struct problems *p, struct error *e)

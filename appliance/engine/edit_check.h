@@ -13,6 +13,10 @@ MUST_USE err_t edit_check(
 size_t edit_new_errors(
     const struct snapshot_pair *before, const struct snapshot_pair *after, int64_t now_s,
     struct problems *p);
+/* validate_webui_kept, as an error. */
+MUST_USE err_t edit_keeps_pages(
+    const struct snapshot_pair *before, const struct snapshot_pair *after, struct problems *p,
+    struct error *e);
 const char *edit_first_error(const struct problems *p);
 void pair_cleanup(struct snapshot_pair *pair); /* gives both references back */
 struct snapshot_pair pair_ref(const struct snapshot_pair *pair);

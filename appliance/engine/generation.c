@@ -386,7 +386,10 @@ apply_check(
     err_t code;
 
     *ret = NULL;
-    code = apply_render(en, candidate, p, ret, e);
+    code = edit_keeps_pages(&v->now, candidate, p, e);
+    if (code == ERR_OK) {
+        code = apply_render(en, candidate, p, ret, e);
+    }
     if (code == ERR_OK) {
         code = stage_check(en, *ret, p, e);
     }

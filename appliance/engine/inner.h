@@ -32,9 +32,9 @@
 struct follow {
     char digest[RENDER_DIGEST_HEX + 1]; /* of the head's files; "": not known yet */
     struct hash tables;                 /* the nodes in them: members_tables */
+    int64_t tables_since_ms;            /* monotonic: these are others now; 0: they are not */
     bool ok;                            /* the last reconcile or apply left it so */
-    int64_t next_ms;                    /* monotonic: no reconcile before */
-    int64_t back_off_ms;
+    int64_t next_ms, back_off_ms;       /* monotonic: no reconcile before; the pause until it */
     unsigned down_rounds;
 };
 

@@ -40,7 +40,8 @@ struct members_tables {
     char url[MEMBER_URL_BYTES];            /* of this node, unless its settings say so */
     struct render_peer peers[MEMBERS_MAX]; /* by id of the node */
     size_t count;
-    struct hash digest; /* of all this */
+    size_t rank;        /* of this node among all that are no tombstones, by id */
+    struct hash digest; /* of all this, but for the rank */
     struct member_list list;
 };
 

@@ -16,7 +16,7 @@ members_tables_get(struct engine *en, struct members_tables *ret)
 {
     struct sha256 *h = sha256_new();
 
-    ret->count = 0;
+    ret->count = ret->rank = 0;
     ret->list = members_get(en);
     members_listens(en, ret->url);
     add_field(h, ret->url);
@@ -24,6 +24,7 @@ members_tables_get(struct engine *en, struct members_tables *ret)
         const struct member *m = &ret->list.items[i];
         char port[16];
 
+        ret->rank += i < ret->list.self && !m->gone ? 1 : 0;
         if (i == ret->list.self || m->gone || m->tables_address[0] == '\0') {
             continue;
         }

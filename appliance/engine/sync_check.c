@@ -5,7 +5,6 @@
 
 #include "base/arena.h"
 #include "engine/apply_job.h"
-#include "model/validate.h"
 
 /* With the local container of this moment. */
 static err_t
@@ -16,18 +15,16 @@ try_content(
     CLEANUP(view_cleanup) struct view *v = engine_view(en);
     struct snapshot_pair candidate = {w->shared, v->now.local};
     struct rendered *files = NULL;
-    size_t errors = p->errors;
     size_t count;
     err_t code;
 
     if (!hash_equal(&v->head.id, &w->own)) {
         return error_set(e, ERR_CONFLICT, "the head of this node moved meanwhile");
     }
-    validate_webui_kept(&v->now, &candidate, p);
-    if (p->errors > errors) {
-        return error_set(e, ERR_INVALID, "%s", edit_first_error(p));
+    code = edit_keeps_pages(&v->now, &candidate, p, e);
+    if (code == ERR_OK) {
+        code = apply_render(en, &candidate, p, &files, e);
     }
-    code = apply_render(en, &candidate, p, &files, e);
     if (code == ERR_OK) {
         code = kept_check(en, files, v->local_rev, p, e);
     }

@@ -195,6 +195,26 @@ watcher_look(struct engine *en)
 
 /* ---- following the head ---- */
 
+/* Whether other nodes are in HAProxy's files than now, and this node's turn has come: were it
+ * that of all, all would reload at once. Also the first one waits: who joins hears of the
+ * others one by one, and would think itself the first of few. What the files are made anew for
+ * meanwhile brings the nodes with it. Under the lock. */
+static bool
+is_turn(struct engine *en, const struct members_tables *tables, int64_t now_ms)
+{
+    struct follow *f = &en->follow;
+
+    if (hash_equal(&tables->digest, &f->tables)) {
+        f->tables_since_ms = 0;
+        return false;
+    }
+    if (f->tables_since_ms == 0) {
+        f->tables_since_ms = now_ms;
+    }
+    return now_ms - f->tables_since_ms >=
+           ((int64_t)tables->rank + 1) * en->config->tunables->tables_turn_ms;
+}
+
 /* Whether a reconcile is due. *ret_quiet: it only repeats one that failed. */
 static bool
 is_due(struct engine *en, bool *ret_quiet)
@@ -203,15 +223,16 @@ is_due(struct engine *en, bool *ret_quiet)
     const struct engine_status *s = &en->status;
     bool tries = standby_holds(en); /* what it runs is not the head, for so long */
     CLEANUP(members_tables_fini) struct members_tables tables;
-    bool due;
+    int64_t now_ms = clock_mono_ms(&clock_system);
+    bool turn, due;
 
     members_tables_get(en, &tables);
     lock_take(&en->lock);
     f->down_rounds = s->up == FACT_NO ? f->down_rounds + 1 : 0;
+    turn = is_turn(en, &tables, now_ms);
     due = !f->ok || f->down_rounds >= FOLLOW_DOWN_ROUNDS ||
-          (s->up == FACT_YES && !tries && strcmp(s->running_digest, f->digest) != 0) ||
-          !hash_equal(&tables.digest, &f->tables);
-    due = due && clock_mono_ms(&clock_system) >= f->next_ms;
+          (s->up == FACT_YES && !tries && strcmp(s->running_digest, f->digest) != 0) || turn;
+    due = due && now_ms >= f->next_ms;
     *ret_quiet = !f->ok;
     lock_give(&en->lock);
     return due && atomic_load(&en->applies) == 0;

@@ -14,6 +14,7 @@ from cluster import HUB, INSIDE, PREFIX, TUNABLES, Cluster, join
 from lab import run
 from visit import visit
 
+TURN_MS = 2000
 VIP = "10.77.0.100"
 VISITORS = ["10.77.0.%d" % i for i in range(3, 7)]
 LIMIT = 3
@@ -29,6 +30,13 @@ def reloads(one):
         s.shutdown(socket.SHUT_WR)
         with s.makefile() as answer:
             return int(re.search(r"^\d+ +master +(\d+) ", answer.read(), re.M).group(1))
+
+
+def started(one):
+    """When HAProxy's worker was, in seconds since the machine was."""
+    pid = re.search(r"^Pid: (\d+)$", one.admin_socket("show info"), re.M).group(1)
+    with open("/proc/%s/stat" % pid, encoding="ascii") as stat:
+        return int(stat.read().rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
 
 
 def table(one, name):
@@ -55,7 +63,7 @@ def reconciles(one):
 class Shared(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.lab = Cluster(3, tunables=TUNABLES)
+        cls.lab = Cluster(3, tunables=dict(TUNABLES, tables_turn_ms=TURN_MS))
         cls.addClassCleanup(cls.lab.close)
         cls.lab.set_up()
         cls.a, cls.b, cls.c = cls.lab.nodes
@@ -101,6 +109,13 @@ class Shared(unittest.TestCase):
                           "%s shares with %s" % (one.name, names), 30)
             node.wait_for(lambda o=one: o.api.get("/api/v1/status")["started"] and
                           all(t["state"] != "running" for t in reconciles(o)), "at rest")
+
+    def one_after_another(self, nodes):
+        """HAProxy was started on each of them, no two at once: each hears of it within two rounds,
+        and is not quick about it on a machine that has other work."""
+        times = sorted(started(one) for one in nodes)
+        for first, second in zip(times, times[1:]):
+            self.assertGreater(second - first, TURN_MS / 1000 * 0.3, times)
 
     def visit(self, host, source):
         with self.lab.client:
@@ -153,6 +168,7 @@ class Shared(unittest.TestCase):
         self.settled([self.a, self.b])
         for one, count in before.items():
             self.assertEqual(reloads(one), count + 1, reconciles(one))
+        self.one_after_another([self.a, self.b])
         for one in self.lab.nodes:
             node.wait_for(lambda o=one: all(v in table(o, "source") for v in VISITORS),
                           one.name + " has kept what it knew")
@@ -164,6 +180,7 @@ class Shared(unittest.TestCase):
         self.settled(self.lab.nodes)
         for one, count in before.items():
             self.assertEqual(reloads(one), count + 1, reconciles(one))
+        self.one_after_another(self.lab.nodes)
 
     def test_5_another_name_or_address_of_a_node_is_one_reload_of_each_other(self):
         before = {one: reloads(one) for one in (self.a, self.b)}
@@ -194,6 +211,23 @@ class Shared(unittest.TestCase):
         self.settled(self.lab.nodes)
         self.assertEqual({one: reloads(one) for one in self.lab.nodes if one is not self.a},
                          {one: n for one, n in before.items() if one is not self.a})
+
+    def test_7_who_is_forgotten_is_taken_out_by_one_node_after_another(self):
+        for one in (self.a, self.b):
+            node.wait_for(lambda o=one: teaches(o), one.name + " teaches", 30)
+            node.wait_for(lambda o=one: all(v in table(o, "source") for v in VISITORS),
+                          one.name + " knows all visitors")
+        before = {one: reloads(one) for one in (self.a, self.b)}
+        self.c.stop()
+        self.a.api.expect(200, "POST", "/api/v1/cluster/forget", {"node": self.c.name})
+        for one, count in before.items():
+            node.wait_for(lambda o=one, n=count: reloads(o) == n + 1, one.name + " reloads")
+        self.settled([self.a, self.b])
+        for one, count in before.items():
+            self.assertEqual(reloads(one), count + 1, reconciles(one))
+            node.wait_for(lambda o=one: all(v in table(o, "source") for v in VISITORS),
+                          one.name + " has kept what it knew")
+        self.one_after_another([self.a, self.b])
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import socket
 import sqlite3
 import ssl
@@ -40,6 +41,32 @@ def seen_certificate(to, name):
     with socket.create_connection((to, 443), timeout=10) as plain, \
             context.wrap_socket(plain, server_hostname=name) as tls:
         return tls.getpeercert(binary_form=True)
+
+
+def rounds(one, count=4):
+    """Of its watcher."""
+    for _ in range(count):
+        seen = one.api.get("/api/v1/status")["haproxy"]["seen_at"]
+        node.wait_for(lambda s=seen: one.api.get("/api/v1/status")["haproxy"]["seen_at"] != s,
+                      "another round")
+
+
+def repairs(one):
+    return [t for t in one.api.get("/api/v1/tasks")["items"] if t["title"] == REPAIR]
+
+
+def lost(one, about):
+    """What a node says of another one's pages, or of its own."""
+    found = [c for c in one.api.get("/api/v1/cluster")["conditions"]
+             if (c["name"], c["node"]) == ("pages_lost", about.name)]
+    return found[0]["cause"] if found else None
+
+
+def take_out_of_the_map(one):
+    path = next(line.split("(")[1].split(")")[0] for line in
+                one.admin_socket("show map").splitlines() if "map/https.map" in line)
+    answer = one.admin_socket("del map %s %s/" % (path, name_of(one)))
+    assert answer.strip() == "", answer
 
 
 class Named(http.client.HTTPSConnection):
@@ -220,33 +247,12 @@ class Pages(unittest.TestCase):
     def edit(self, one, target, **fields):
         return one.api.call("PATCH", target, fields, {"If-Match": one.api.etag(target)})
 
-    def repairs(self, one):
-        return [t for t in one.api.get("/api/v1/tasks")["items"] if t["title"] == REPAIR]
-
-    def rounds(self, one, count=4):
-        """Of its watcher."""
-        for _ in range(count):
-            seen = one.api.get("/api/v1/status")["haproxy"]["seen_at"]
-            node.wait_for(lambda s=seen: one.api.get("/api/v1/status")["haproxy"]["seen_at"] != s,
-                          "another round")
-
     def reached(self, one):
         return self.ask(one)[:2] == (200, one.name)
 
-    def lost(self, one, about):
-        found = [c for c in one.api.get("/api/v1/cluster")["conditions"]
-                 if (c["name"], c["node"]) == ("pages_lost", about.name)]
-        return found[0]["cause"] if found else None
-
-    def take_out_of_the_map(self, one):
-        path = next(line.split("(")[1].split(")")[0] for line in
-                    one.admin_socket("show map").splitlines() if "map/https.map" in line)
-        answer = one.admin_socket("del map %s %s/" % (path, name_of(one)))
-        self.assertEqual(answer.strip(), "", answer)
-
     def repaired(self, one, count):
-        node.wait_for(lambda: len(self.repairs(one)) == count, "it is repaired")
-        node.wait_for(lambda: self.repairs(one)[0]["state"] == "ok", "and ends")
+        node.wait_for(lambda: len(repairs(one)) == count, "it is repaired")
+        node.wait_for(lambda: repairs(one)[0]["state"] == "ok", "and ends")
         self.assertTrue(self.reached(one))
 
     def audited(self, one):
@@ -257,35 +263,35 @@ class Pages(unittest.TestCase):
 
     def test_5b_lost_in_haproxy_it_is_repaired_once_and_then_told_only(self):
         """C039."""
-        self.assertEqual(self.repairs(self.b), [])
-        self.rounds(self.b)  # it is seen with these files
+        self.assertEqual(repairs(self.b), [])
+        rounds(self.b)  # it is seen with these files
         before = worker(self.b)
-        self.take_out_of_the_map(self.b)
+        take_out_of_the_map(self.b)
         self.repaired(self.b, 1)
         self.assertNotEqual(worker(self.b), before)
         self.assertEqual([author for author, _ in self.audited(self.b)], ["lockstepd"])
         self.assertIn(name_of(self.b), self.audited(self.b)[0][1])
-        self.rounds(self.b)
-        self.assertIsNone(self.lost(self.b, self.b))
+        rounds(self.b)
+        self.assertIsNone(lost(self.b, self.b))
         before = worker(self.b)
-        self.take_out_of_the_map(self.b)
-        node.wait_for(lambda: self.lost(self.b, self.b), "it says so")
+        take_out_of_the_map(self.b)
+        node.wait_for(lambda: lost(self.b, self.b), "it says so")
         self.assertIn(name_of(self.b) + ": the listener https answers with status 404",
-                      self.lost(self.b, self.b))
-        node.wait_for(lambda: self.lost(self.a, self.b), "and to others")
-        self.assertNotIn(name_of(self.b), self.lost(self.a, self.b))  # C028
-        self.rounds(self.b)
-        self.assertEqual(len(self.repairs(self.b)), 1)
+                      lost(self.b, self.b))
+        node.wait_for(lambda: lost(self.a, self.b), "and to others")
+        self.assertNotIn(name_of(self.b), lost(self.a, self.b))  # C028
+        rounds(self.b)
+        self.assertEqual(len(repairs(self.b)), 1)
         self.assertEqual(worker(self.b), before)
         self.assertFalse(self.reached(self.b))
         self.b.api.patch("/api/v1/webui", allowed_networks=["10.77.0.0/24", "192.0.2.0/24"])
         self.apply(self.b)
-        node.wait_for(lambda: not self.lost(self.b, self.b), "it is reached")
-        node.wait_for(lambda: not self.lost(self.a, self.b), "and said to be")
+        node.wait_for(lambda: not lost(self.b, self.b), "it is reached")
+        node.wait_for(lambda: not lost(self.a, self.b), "and said to be")
 
     def test_5c_lost_in_the_files_it_is_repaired_by_new_ones(self):
         """C039."""
-        self.rounds(self.c)
+        rounds(self.c)
         before = self.c.generation()
         path = os.path.join(before, "map", "https.map")
         with open(path, encoding="ascii") as file:
@@ -334,19 +340,112 @@ class Pages(unittest.TestCase):
                                  {"skip_nodes": ["n2", "n3"]})
         self.assertEqual(task["state"], "ok", task)
         in_step(self.lab.nodes)
-        counts = [len(self.repairs(one)) for one in self.lab.nodes]
+        counts = [len(repairs(one)) for one in self.lab.nodes]
         for one in (self.b, self.c):
-            node.wait_for(lambda o=one: self.lost(o, o), one.name + " says so")
-            self.assertIn("https: the listener is off", self.lost(one, one))
+            node.wait_for(lambda o=one: lost(o, o), one.name + " says so")
+            self.assertIn("https: the listener is off", lost(one, one))
             self.assertNotIn("lockstep.webui", one.config())
-        self.rounds(self.b)
-        self.assertEqual([len(self.repairs(one)) for one in self.lab.nodes], counts)
+        rounds(self.b)
+        self.assertEqual([len(repairs(one)) for one in self.lab.nodes], counts)
         self.a.api.patch("/api/v1/listeners/https", enabled=True)
         self.apply(self.a)
         in_step(self.lab.nodes)
         for one in (self.b, self.c):
-            node.wait_for(lambda o=one: not self.lost(o, o), "they are back")
+            node.wait_for(lambda o=one: not lost(o, o), "they are back")
             self.assertTrue(self.reached(one))
+
+    def test_9_lost_in_the_database_nothing_follows_it(self):
+        """C039: the daemon sees that it is not what was stored, and HAProxy goes on."""
+        path = os.path.join(self.c.state, "data", "lockstep.db")
+        with contextlib.closing(sqlite3.connect(path)) as base, base:
+            for table in ("local_unique", "local_object"):
+                changed = base.execute("DELETE FROM %s WHERE kind = 'webui'" % table).rowcount
+                self.assertGreater(changed, 0)
+        before = worker(self.c)
+        os.kill(self.c.pid_of("lockstepd"), signal.SIGKILL)
+        node.wait_for(lambda: "the local objects are not those last committed" in self.c.log(),
+                      "it is refused")
+        self.assertEqual(worker(self.c), before)
+        self.assertIn("map/https.map", self.holding(self.c, name_of(self.c)))
+        with self.lab.client:
+            self.assertEqual(seen_certificate(self.c.api.address, "n3-ui.test"),
+                             ssl.PEM_cert_to_DER_cert(self.certificates["n3"][0]))
+
+
+class Alone(unittest.TestCase):
+    """How the node asks listeners of all kinds; half an hour is a moment here."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.node = node.Node(tunables={"webui_again_ms": 100}).set_up()
+        cls.addClassCleanup(cls.node.close)
+        cls.api = cls.node.api
+        cls.api.create("listeners", name="https", port=8080)
+        cls.api.patch("/api/v1/webui", hosts=[name_of(cls.node)])
+
+    def apply(self, **fields):
+        self.api.patch("/api/v1/listeners/https", **fields)
+        task = self.api.apply()
+        self.assertEqual(task["state"], "ok", task)
+        rounds(self.node)
+        self.assertIsNone(lost(self.node, self.node))
+
+    def repaired(self):
+        count = len(repairs(self.node))
+        take_out_of_the_map(self.node)
+        node.wait_for(lambda: len(repairs(self.node)) == count + 1, "it is repaired")
+        node.wait_for(lambda: repairs(self.node)[0]["state"] == "ok", "and ends")
+        rounds(self.node)
+        self.assertIsNone(lost(self.node, self.node))
+
+    def test_1_each_loss_is_repaired_when_its_time_has_come(self):
+        self.apply(client_timeout_ms=31000)
+        self.repaired()
+        self.repaired()
+
+    def test_2_by_the_proxy_protocol(self):
+        self.apply(accept_proxy=True)
+        self.repaired()
+        self.apply(accept_proxy=False)
+
+    def test_3_as_what_is_behind_a_trusted_proxy(self):
+        self.apply(trusted_proxies=["127.0.0.0/8"])
+        self.repaired()
+        self.apply(trusted_proxies=[])
+
+    def test_4_where_only_some_are_allowed(self):
+        self.api.patch("/api/v1/webui", allowed_networks=["192.0.2.0/24"])
+        self.apply(client_timeout_ms=32000)
+        self.repaired()
+
+    def test_5_by_ipv6(self):
+        self.apply(addresses=["::"])
+        self.repaired()
+        self.apply(addresses=["0.0.0.0"])
+
+    def test_6_where_the_node_itself_is_not_let_in_nothing_is_known(self):
+        self.apply(allowed_networks=["192.0.2.0/24"])
+        count = len(repairs(self.node))
+        take_out_of_the_map(self.node)
+        rounds(self.node)
+        self.assertIsNone(lost(self.node, self.node))
+        self.assertEqual(len(repairs(self.node)), count)
+        self.apply(allowed_networks=[])
+
+    def test_7_what_a_rule_takes_away_is_told_and_no_reload_follows(self):
+        self.apply(client_timeout_ms=33000)
+        self.api.create("conditions", name="all", type="path", match="prefix", values=["/"])
+        self.api.create("rules", name="none", listener="https", action="deny",
+                        conditions=[{"condition": "all"}])
+        before = worker(self.node)
+        task = self.api.apply()
+        self.assertEqual(task["state"], "ok", task)
+        node.wait_for(lambda: lost(self.node, self.node), "it says so")
+        self.assertIn("status 403", lost(self.node, self.node))
+        applied = worker(self.node)
+        self.assertNotEqual(applied, before)
+        rounds(self.node)
+        self.assertEqual(worker(self.node), applied)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,8 @@ PASSWORD = "correct horse battery"
 
 # Shorter than in the product, so that a test does not wait for what it does not test.
 TUNABLES = {"status_round_ms": 200, "restart_first_ms": 50, "restart_max_ms": 500,
-            "stop_ms": 5000, "event_ping_ms": 500}
+            "stop_ms": 5000, "event_ping_ms": 500,
+            "tables_turn_ms": 50}
 
 
 def private_network(*addresses):

@@ -156,6 +156,28 @@ a_name_that_is_not_free_yet_is_named(void **state)
     assert_int_equal(apply_object(l, K_SERVER, "web1"), ERR_OK);
 }
 
+/* Chosen without the change that gives them another place. */
+static void
+what_takes_the_pages_away_is_refused_when_it_is_chosen_alone(void **state)
+{
+    struct engine_lab *l = *state;
+
+    engine_lab_must(
+        l, "[" LAB_LISTENER ", {'op': 'merge', 'kind': 'webui', 'name': 'webui', 'body': "
+           "{'listener': 'web', 'hosts': ['ui.test']}}]");
+    engine_lab_apply_ends(l, "ok", "ok");
+    engine_lab_must(
+        l, "[{'op': 'merge', 'kind': 'webui', 'name': 'webui', 'body': {'hosts': []}}]");
+    engine_lab_must(
+        l, "[{'op': 'merge', 'kind': 'listener', 'name': 'web', 'body': {'enabled': false}}]");
+    assert_int_equal(apply_object(l, K_LISTENER, "web"), ERR_INVALID);
+    assert_string_equal(l->problems.items[0].code, "webui_listener");
+    assert_string_equal(l->problems.items[0].kind, "listener");
+    assert_string_equal(l->problems.items[0].pointer, "/enabled");
+    assert_int_equal(apply_object(l, K_WEBUI, "webui"), ERR_OK);
+    assert_int_equal(apply_object(l, K_LISTENER, "web"), ERR_OK);
+}
+
 static void
 what_the_draft_does_not_hold_is_refused_by_its_pointer(void **state)
 {
@@ -243,6 +265,7 @@ main(void)
         ENGINE_LAB_TEST(what_the_needed_needs_in_turn_is_named_too_each_once),
         ENGINE_LAB_TEST(who_still_uses_what_was_chosen_to_go_is_named),
         ENGINE_LAB_TEST(a_name_that_is_not_free_yet_is_named),
+        ENGINE_LAB_TEST(what_takes_the_pages_away_is_refused_when_it_is_chosen_alone),
         ENGINE_LAB_TEST(what_the_draft_does_not_hold_is_refused_by_its_pointer),
         ENGINE_LAB_TEST(what_is_there_but_has_no_change_is_named),
         ENGINE_LAB_TEST(changes_can_be_chosen_by_their_author),
