@@ -8,6 +8,8 @@
 #include "engine/apply_job.h"
 #include "engine/commit.h"
 
+#define NEAR_MS 60000
+
 bool
 apply_changes_content(const struct apply *a)
 {
@@ -53,6 +55,18 @@ offer_difference(void *ctx, const struct object *before, const struct object *af
     c->entries[c->entry_count++] = entry;
 }
 
+/* Another one for each offer, also where the clock stands or went back a little: a trial that
+ * was cancelled is known by the id that follows from it. */
+static int64_t
+offer_time(struct engine *en)
+{
+    int64_t now_ms = clock_wall_ms(en->config->clock);
+    int64_t ahead_ms = en->offered_ms - now_ms;
+
+    en->offered_ms = ahead_ms >= 0 && ahead_ms < NEAR_MS ? en->offered_ms + 1 : now_ms;
+    return en->offered_ms;
+}
+
 /* On top of the head, with a commit that is never stored. */
 static void
 make_offer(struct apply *a)
@@ -71,7 +85,7 @@ make_offer(struct apply *a)
         .fp = snapshot_fp(a->candidate.shared, level),
         .parents = {v->head.id},
         .parent_count = 1,
-        .at_ms = clock_wall_ms(a->en->config->clock),
+        .at_ms = offer_time(a->en),
     };
     (void)snprintf(
         c->commit.node, sizeof c->commit.node, "%s",

@@ -56,14 +56,14 @@ struct engine {
     char *data_dir, *stage_dir, *generation_dir;
     int data_fd; /* holds the lock */
     char *admin_socket, *probe_socket, *helper_socket;
-    char *placeholder_pem;
-    char *api_pem; /* the certificate of the API, or NULL */
+    char *placeholder_pem, *api_pem; /* the certificate of the API, or NULL */
     struct helper helper;
     struct mailbox *own_box, *apply_box, *watch_box, *confirm_box, *work_box;
     struct tasks *tasks;
     struct events *events;
     struct sessions *sessions;
     struct throttle *throttle;
+    int64_t offered_ms;  /* of the newest offer to other nodes; apply's own */
     _Atomic int applies; /* waiting or running, reconciles included */
     _Atomic int64_t generation_changes;
 
@@ -82,6 +82,7 @@ struct engine {
     struct engine_status told; /* as the last event of it */
     struct follow follow;
     struct standby standby;
+    struct standby_cancels cancels;
     struct waiting waiting;
     struct rendered *spare[ENGINE_SPARE];
     size_t spare_count;
