@@ -405,11 +405,7 @@ act_settle(struct apply *a, struct error *e)
     if (code == ERR_OK) {
         code = apply_save_generation(a, GENERATION_GOOD, e);
     }
-    if (code == ERR_OK &&
-        (a->mode == APPLY_FOLLOW || a->mode == APPLY_ADOPT || members_peers(a->en) == 0)) {
-        return AE_NOTHING;
-    }
-    return event_of(code);
+    return code == ERR_OK && !apply_hands_on(a) ? AE_NOTHING : event_of(code);
 }
 
 /* ---- back ---- */

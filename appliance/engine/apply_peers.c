@@ -29,6 +29,12 @@ apply_asks_peers(const struct apply *a)
     return !hash_equal(&before, &after);
 }
 
+bool
+apply_hands_on(const struct apply *a)
+{
+    return a->mode != APPLY_FOLLOW && a->mode != APPLY_ADOPT && members_peers(a->en) > 0;
+}
+
 /* ---- the candidate, as a push would bring it ---- */
 
 struct offering {
@@ -233,13 +239,17 @@ apply_end_trial(struct apply *a)
 enum apply_event
 apply_push(struct apply *a, struct error *e)
 {
-    const struct engine_cluster *cluster = engine_cluster_take(a->en);
+    const struct engine_cluster *cluster;
     /* Its time runs. */
     const char *first = json_string_value(json_object_get(a->tried, "node"));
     size_t behind = 0;
     size_t i;
     json_t *node;
 
+    if (!apply_hands_on(a)) {
+        return AE_NOTHING;
+    }
+    cluster = engine_cluster_take(a->en);
     a->pushed = cluster != NULL ? cluster->push(cluster->ctx, a->task, first) : json_array();
     if (cluster != NULL) {
         engine_cluster_give(a->en);

@@ -114,6 +114,14 @@ tear_down(void **state)
     return engine_lab_teardown(state);
 }
 
+static bool
+is_settled(struct engine_lab *l)
+{
+    struct fake_facts facts = fake_look(&l->fake);
+
+    return facts.good == facts.current && engine_lab_serves_head(l);
+}
+
 /* A trial that was taken back is not begun any more, so who tries again has to be told from it.
  */
 static void
@@ -142,11 +150,32 @@ an_apply_that_is_repeated_offers_what_was_not_cancelled(void **state)
     assert_int_equal(other.pushes, 1);
 }
 
+/* Else all others would fetch it, and load it, at the same time. */
+static void
+what_cannot_be_marked_as_good_is_handed_on_all_the_same(void **state)
+{
+    struct engine_lab *l = *state;
+    json_t *task;
+
+    engine_lab_must(l, "[" LAB_SERVER("web1") "]");
+    fake_fail(&l->fake, FAKE_SETTLE, 1);
+    task = engine_lab_applied(l);
+    engine_lab_ended(task, "ok", "settle", "failed");
+    engine_lab_ended(task, "ok", "push", "ok");
+    json_decref(task);
+    assert_int_equal(other.pushes, 1);
+    assert_int_equal(engine_lab_rev(l), 2);
+    /* That the mark is made up for is no revision, so nobody is told. */
+    engine_lab_await(l, is_settled);
+    assert_int_equal(other.pushes, 1);
+}
+
 int
 main(void)
 {
 #define WITH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     static const struct CMUnitTest tests[] = {
+        WITH(what_cannot_be_marked_as_good_is_handed_on_all_the_same),
         WITH(an_apply_that_is_repeated_offers_what_was_not_cancelled),
     };
 #undef WITH
