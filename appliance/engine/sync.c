@@ -121,10 +121,14 @@ static err_t
 leads_here(struct engine *en, const struct taking *t, bool *ret, struct error *e)
 {
     const struct lineage *l = &t->d->commits;
-    bool *reached = xcalloc(l->count + 1, sizeof *reached);
+    bool *reached;
     err_t code = ERR_OK;
 
     *ret = false;
+    if (sync_doc_commit(t->d, &t->d->head) == NULL) {
+        return store_is_ancestor(en->store, &t->own.id, &t->d->head, ret, e);
+    }
+    reached = xcalloc(l->count + 1, sizeof *reached);
     for (size_t i = l->count; i > 0 && code == ERR_OK && !*ret; i--) {
         const struct commit *c = &l->items[i - 1].commit;
 

@@ -155,6 +155,34 @@ history_is_stored_in_pieces_before_the_head_moves(void **state)
     assert_true(hash_equal(&now, &sent));
 }
 
+/* As after an overwrite that ended half way: the head of the other one was fetched for it. */
+static void
+what_is_history_already_is_taken_over_when_it_is_the_head(void **state)
+{
+    const struct duo *t = *state;
+    const struct sync_origin fetches = {.how = SYNC_STORED, .from = "a"};
+    struct hash have = head_of(t->b).id;
+    struct sync_result result;
+    struct sync_ends ends;
+    struct sync_doc d;
+    struct hash now, sent;
+    struct error e;
+
+    t->a->tunables.sync_piece_commits = 2 * REVISIONS;
+    d = doc_of(t->a, &(struct sync_wanted){.have = &have, .have_count = 1});
+    assert_false(d.more);
+    assert_int_equal(sync_take(t->b->en, &d, &fetches, &result, &e), ERR_OK);
+    now = head_of(t->b).id;
+    assert_memory_equal(&now, &have, sizeof now);
+    assert_int_equal(sync_ends_get(t->b->en, &ends, &e), ERR_OK);
+    d = piece_of(t, &ends);
+    assert_int_equal(d.commits.count, 0);
+    take(t->b, &d, SYNC_PULLED);
+    now = head_of(t->b).id;
+    sent = head_of(t->a).id;
+    assert_memory_equal(&now, &sent, sizeof now);
+}
+
 static void
 assert_not_taken(
     const struct duo *t, const struct sync_doc *d, const struct sync_origin *origin, err_t code,
@@ -283,6 +311,8 @@ main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
             history_is_stored_in_pieces_before_the_head_moves, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            what_is_history_already_is_taken_over_when_it_is_the_head, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             only_an_overwrite_of_this_head_pushes_a_piece, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_piece_is_no_revision, set_up, tear_down),
