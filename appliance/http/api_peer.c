@@ -41,9 +41,10 @@ http_peer_health(struct request *r)
 }
 
 static void
-reply_members(struct request *r)
+reply_members(struct request *r, bool late)
 {
-    CLEANUP(member_list_free) struct member_list list = members_get(r->http->config.engine);
+    CLEANUP(member_list_free)
+    struct member_list list = members_for(r->http->config.engine, r->header.node_id, late);
 
     reply_json(r, 200, json_pack("{s:o}", "members", cluster_members_json(&list)));
 }
@@ -51,25 +52,25 @@ reply_members(struct request *r)
 void
 http_peer_members_get(struct request *r)
 {
-    reply_members(r);
+    reply_members(r, false);
 }
 
 void
 http_peer_members_create(struct request *r)
 {
+    struct members_taken taken;
     struct error e;
-    bool changed;
 
     if (cluster_members_take(
             r->http->config.engine, json_object_get(r->json, "members"), r->header.node_id,
-            MEMBERS_TOLD, &changed, &e) != ERR_OK) {
+            MEMBERS_TOLD, &taken, &e) != ERR_OK) {
         reply_error(r, &e, NULL);
         return;
     }
-    if (changed) {
+    if (taken.changed) {
         cluster_wake(r->http->config.cluster);
     }
-    reply_members(r);
+    reply_members(r, taken.late);
 }
 
 /* ---- the draft ---- */

@@ -15,7 +15,8 @@ PERMISSIONS = {"none": "anybody", "setup": "anybody, until the node has an admin
                "operate": "administrators, keys with scope `operate`, `write` or `full`",
                "edit": "administrators, keys with scope `write` or `full`",
                "manage": "administrators, keys with scope `full`",
-               "peer": "other nodes, with the peer key of this one"}
+               "peer": "other nodes, with the peer key of this one",
+               "member": "members of the cluster, with the peer key of this node"}
 
 
 def value(item):

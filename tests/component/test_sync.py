@@ -5,7 +5,6 @@ import concurrent.futures
 import itertools
 import json
 import os
-import signal
 import socket
 import socketserver
 import threading
@@ -13,14 +12,15 @@ import unittest
 
 import node
 from backend import Backend
-from cluster import HUB, PUSHING, QUICK, TUNABLES, Cluster, edges, head, in_step, join, seen
+from cluster import (HUB, PUSHING, QUICK, TUNABLES, Cluster, edges, head, in_step, join, key_of,
+                     seen)
 from peer import Caller
 from visit import serves
 
 class Three(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.lab = Cluster(3, tunables=QUICK)
+        cls.lab = Cluster(3, tunables=dict(QUICK, former_key_ms=1000))
         cls.addClassCleanup(cls.lab.close)
         cls.lab.set_up()
         cls.backend = Backend("one", HUB)
@@ -124,14 +124,13 @@ class Three(unittest.TestCase):
 
     def test_6_keys_that_changed_apart_are_handed_on_by_the_third(self):
         self.lab.cut(self.a, self.b)
+        former = {one.name: key_of(one)["key"] for one in (self.a, self.b)}
         for one in (self.a, self.b):
             one.api.expect(200, "POST", "/api/v1/cluster/key")
         for one in (self.a, self.b):
             node.wait_for(lambda o=one: seen(self.c, o)["answers"], "the third knows the key")
-            pid = one.pid_of("lockstepd")
-            os.kill(pid, signal.SIGKILL)  # no former key is taken any more
-            node.wait_for(lambda o=one, p=pid: o.pid_of("lockstepd") != p, "another lockstepd")
-            one.wait_ready()
+            node.wait_for(lambda o=one: Caller(o, former[o.name]).raw(
+                "GET", "/peer/v1/health").status == 401, "its former key is over")
         self.lab.join_all()
         in_step(self.lab.nodes)
         for one, other in ((self.a, self.b), (self.b, self.a)):

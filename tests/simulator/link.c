@@ -20,6 +20,7 @@
 #define PATH_READ    PATH_CONFIG "/read"
 #define PATH_MEMBERS "/peer/v1/members"
 #define PATH_CHECK   "/peer/v1/check"
+#define PATH_TRIAL   "/peer/v1/trial"
 
 struct calls {
     bool stopped;
@@ -78,15 +79,15 @@ answer_members(const struct request *q)
 {
     struct engine *en = sim.nodes[q->to].lab->en;
     CLEANUP(member_list_free) struct member_list list = {.items = NULL};
+    struct members_taken taken = {.late = false};
     struct error e;
-    bool changed;
 
     if (q->body != NULL && cluster_members_take(
                                en, json_object_get(q->body, "members"), q->call->node,
-                               MEMBERS_TOLD, &changed, &e) != ERR_OK) {
+                               MEMBERS_TOLD, &taken, &e) != ERR_OK) {
         return error_reply(&e);
     }
-    list = members_get(en);
+    list = members_for(en, q->call->node, taken.late);
     return (struct reply){200, json_pack("{s:o}", "members", cluster_members_json(&list))};
 }
 
@@ -137,11 +138,10 @@ task_reply(size_t to, int64_t task)
 static struct reply
 take(const struct request *q)
 {
-    const struct sim_node *n = &sim.nodes[q->to];
+    struct engine *en = sim.nodes[q->to].lab->en;
     const struct sync_origin origin = {
-        .how = SYNC_PUSHED,
-        .from = sim.nodes[q->from].name,
-        .outranks = cluster_outranks(n->cluster, q->call->node)};
+        SYNC_PUSHED, sim.nodes[q->from].name,
+        .outranks = cluster_outranks(sim.nodes[q->to].cluster, q->call->node)};
     struct sync_result result = {.task = 0};
     struct sync_doc d;
     struct error e;
@@ -150,10 +150,10 @@ take(const struct request *q)
     bool piece = code == ERR_OK && d.more;
 
     if (piece) {
-        code = sync_piece_take(n->lab->en, &d, &origin, &result, &e);
+        code = sync_piece_take(en, &d, &origin, &result, &e);
         sync_doc_free(&d);
     } else if (code == ERR_OK) {
-        code = sync_take(n->lab->en, &d, &origin, &result, &e);
+        code = sync_take(en, &d, &origin, &result, &e);
     }
     ASSERT(sem_post(&sim.race_begins) == 0);
     if (code == ERR_NOT_FOUND && result.missing_count > 0) {
@@ -187,8 +187,7 @@ check_refusal(const struct request *q, const struct hash *own, const char *code)
     }
 }
 
-/* What is not taken leaves no trace; a piece of a history does, but not where the node stands.
- */
+/* What is not taken leaves no trace, other than as history. */
 static struct reply
 answer_put(const struct request *q)
 {
@@ -321,7 +320,8 @@ answer_trial_end(const struct request *q)
 static struct reply
 route(const struct request *q)
 {
-    const char *path = q->call->path;
+    const char *path = q->call->path, *refusal = NULL;
+    struct error e;
 
     if (!members_is_key(sim.nodes[q->to].lab->en, q->call->key)) {
         return problem(401, "unauthorized", "another key is wanted");
@@ -332,16 +332,16 @@ route(const struct request *q)
     if (strcmp(path, PATH_MEMBERS) == 0) {
         return answer_members(q);
     }
-    if (strcmp(path, PATH_CHECK) == 0) {
-        return answer_check(q);
+    if (members_admit(sim.nodes[q->to].lab->en, q->call->node, &refusal, &e) != ERR_OK) {
+        sim.barred++;
+        return problem(403, refusal, e.msg);
     }
-    if (strcmp(path, "/peer/v1/trial") == 0) {
-        return answer_trial(q);
+    if (strncmp(path, PATH_TRIAL, strlen(PATH_TRIAL)) == 0) {
+        return path[strlen(PATH_TRIAL)] == '?' ? answer_trial_end(q) : answer_trial(q);
     }
-    if (strncmp(path, "/peer/v1/trial?", 15) == 0) {
-        return answer_trial_end(q);
-    }
-    return strcmp(path, PATH_READ) == 0 ? answer_read(q) : answer_put(q);
+    return strcmp(path, PATH_CHECK) == 0  ? answer_check(q)
+           : strcmp(path, PATH_READ) == 0 ? answer_read(q)
+                                          : answer_put(q);
 }
 
 /* ---- the way ---- */
@@ -471,9 +471,7 @@ sim_record_clear(void)
 static void
 damage(char *text)
 {
-    char *at = text + sim_below(strlen(text));
-
-    *at = (char)('0' + sim_below(10));
+    text[sim_below(strlen(text))] = (char)('0' + sim_below(10));
 }
 
 /* c: only who calls, and what. With the key that is right now. */

@@ -70,7 +70,7 @@ struct sim {
     size_t acked_count, acked_before;
     size_t refused_conn; /* node i refuses content with that number of connections, + i */
     size_t asked, refused, moved, outranked, taken, equal, applied, overwritten, diverged, died,
-        full, rejected, forgotten, undone, locked_out, pieces, handed;
+        full, rejected, forgotten, barred, undone, locked_out, pieces, handed;
 };
 
 extern struct sim sim;
