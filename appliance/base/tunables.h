@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every time constant of the product in one record, so that tests can shorten them
- * (--tunables FILE, a JSON object with these names). Milliseconds. */
+ * (--tunables FILE, a JSON object with these names). Milliseconds, where the name says so. */
 #ifndef LOCKSTEP_BASE_TUNABLES_H
 #define LOCKSTEP_BASE_TUNABLES_H
 
@@ -29,6 +29,7 @@
     X(sync_call_ms, 150000, 100, 3600000)  /* a push, until the other node serves */           \
     X(sync_read_ms, 30000, 100, 3600000)   /* what another node only reads or stores */        \
     X(sync_check_ms, 75000, 100, 600000)   /* a check or a trial on another node */            \
+    X(sync_piece_commits, 5000, 1, 40000)  /* of a long history, in one message */             \
     X(trial_ms, 60000, 100, 600000)        /* a trial, until its push must have come */        \
     X(check_kept_ms, 60000, 0, 600000)     /* until its push must have come */                 \
     X(sync_again_ms, 30000, 10, 600000)    /* longest pause after a refusal */                 \

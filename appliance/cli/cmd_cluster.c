@@ -283,6 +283,7 @@ change_members(struct cli *c, const char *path, json_t *body, const char *questi
     status = cli_call(c, &q, &answer, NULL);
     if (status == 0 && !cli_printed_json(c, answer)) {
         show_cluster(c, answer);
+        printf("\n%s\n", cli_str(answer, "notice"));
     }
     json_decref(answer);
     return status;

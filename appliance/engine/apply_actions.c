@@ -142,6 +142,9 @@ act_plan(struct apply *a, struct error *e)
     if (code == ERR_OK && apply_changes_content(a)) {
         code = confirm_refuse(a->en, e);
     }
+    if (code == ERR_OK && a->mode == APPLY_TRIAL) {
+        code = standby_check(a->en, &a->trial, e);
+    }
     if (code == ERR_OK) {
         code = make_candidate(a, e);
     }
@@ -229,13 +232,13 @@ look_around(struct apply *a, int64_t *ret_current, struct error *e)
     return ERR_OK;
 }
 
-static void
-begin_trial(const struct apply *a)
+static enum apply_event
+begin_trial(const struct apply *a, struct error *e)
 {
     struct standby t = {.commit = a->trial, .local_rev = a->view->local_rev};
 
     memcpy(t.digest, a->files->digest, sizeof t.digest);
-    standby_begin(a->en, &t);
+    return standby_begin(a->en, &t, e) == ERR_OK ? AE_TRIED : AE_FAIL;
 }
 
 static enum apply_event
@@ -270,8 +273,7 @@ act_render(struct apply *a, struct error *e)
         return AE_FAIL;
     }
     if (a->mode == APPLY_TRIAL) {
-        begin_trial(a);
-        return AE_TRIED;
+        return begin_trial(a, e);
     }
     return apply_asks_peers(a) ? AE_SAME : AE_NOTHING;
 }
@@ -373,8 +375,7 @@ act_verify(struct apply *a, struct error *e)
     err_t code = serving_confirm(a->en, a->files->digest, a->candidate.shared, e);
 
     if (code == ERR_OK && a->mode == APPLY_TRIAL) {
-        begin_trial(a);
-        return AE_TRIED;
+        return begin_trial(a, e);
     }
     return event_of(code);
 }
@@ -390,9 +391,9 @@ act_commit(struct apply *a, struct error *e)
         return AE_FAIL;
     }
     standby_end(a->en);
-    /* Where nothing was loaded, servers may have become others all the same; what goes back
-     * brings states with it. */
-    if (a->same || a->mode == APPLY_BACK) {
+    /* Where nothing was loaded, servers may have become others all the same; what goes back or
+     * comes from another node brings states with it, and its load put those of before. */
+    if (a->same || a->mode == APPLY_BACK || a->mode == APPLY_ADOPT) {
         operator_put(a->en, a->candidate.shared);
     }
     apply_detail(a, "revision %lld", (long long)a->head.rev);
@@ -407,11 +408,7 @@ act_settle(struct apply *a, struct error *e)
     if (code == ERR_OK) {
         code = apply_save_generation(a, GENERATION_GOOD, e);
     }
-    if (code == ERR_OK &&
-        (a->mode == APPLY_FOLLOW || a->mode == APPLY_ADOPT || members_peers(a->en) == 0)) {
-        return AE_NOTHING;
-    }
-    return event_of(code);
+    return code == ERR_OK && !apply_hands_on(a) ? AE_NOTHING : event_of(code);
 }
 
 /* ---- back ---- */

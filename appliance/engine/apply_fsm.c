@@ -43,9 +43,10 @@ static const struct apply_edge edges[APPLY_STATE_COUNT][APPLY_EVENT_COUNT] = {
     [AS_COMMIT] = {OK(SETTLE, "saved"), FAIL(BACK, "it could not be saved")},
     [AS_SETTLE] =
         {OK(PUSH, "marked as last good"), NOTHING(DONE, "marked as last good"),
-         FAIL(DONE, "it serves and is saved, but could not be marked as last good")},
+         FAIL(PUSH, "it serves and is saved, but could not be marked as last good")},
     [AS_PUSH] =
-        {OK(DONE, "the other nodes have it"), FAIL(DONE, "not every other node has it")},
+        {OK(DONE, "the other nodes have it"), FAIL(DONE, "not every other node has it"),
+         NOTHING(DONE, "there is no other node to hand it to")},
     [AS_BACK] =
         {OK(BACK_LOAD, "the former files are back"),
          FAIL(BACK_VERIFY, "the former files could not be put back")},

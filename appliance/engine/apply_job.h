@@ -86,6 +86,8 @@ apply_reload(struct apply *a, int64_t number, struct problems *p, struct error *
 bool apply_changes_content(const struct apply *a);
 /* Whether other nodes have to be asked before. */
 bool apply_asks_peers(const struct apply *a);
+/* Whether other nodes are handed what it saved. */
+bool apply_hands_on(const struct apply *a);
 enum apply_event apply_peers(struct apply *a, struct error *e);
 enum apply_event apply_try_standby(struct apply *a, struct error *e);
 /* Nothing will be committed: the standby that tries it need not wait. */

@@ -8,6 +8,8 @@
 #include "engine/apply_job.h"
 #include "engine/commit.h"
 
+#define NEAR_MS 60000
+
 bool
 apply_changes_content(const struct apply *a)
 {
@@ -25,6 +27,12 @@ apply_asks_peers(const struct apply *a)
     before = snapshot_fp(a->view->now.shared, SCHEMA_VERSION);
     after = snapshot_fp(a->candidate.shared, SCHEMA_VERSION);
     return !hash_equal(&before, &after);
+}
+
+bool
+apply_hands_on(const struct apply *a)
+{
+    return a->mode != APPLY_FOLLOW && a->mode != APPLY_ADOPT && members_peers(a->en) > 0;
 }
 
 /* ---- the candidate, as a push would bring it ---- */
@@ -53,6 +61,18 @@ offer_difference(void *ctx, const struct object *before, const struct object *af
     c->entries[c->entry_count++] = entry;
 }
 
+/* Another one for each offer, also where the clock stands or went back a little: a trial that
+ * was cancelled is known by the id that follows from it. */
+static int64_t
+offer_time(struct engine *en)
+{
+    int64_t now_ms = clock_wall_ms(en->config->clock);
+    int64_t ahead_ms = en->offered_ms - now_ms;
+
+    en->offered_ms = ahead_ms >= 0 && ahead_ms < NEAR_MS ? en->offered_ms + 1 : now_ms;
+    return en->offered_ms;
+}
+
 /* On top of the head, with a commit that is never stored. */
 static void
 make_offer(struct apply *a)
@@ -71,7 +91,7 @@ make_offer(struct apply *a)
         .fp = snapshot_fp(a->candidate.shared, level),
         .parents = {v->head.id},
         .parent_count = 1,
-        .at_ms = clock_wall_ms(a->en->config->clock),
+        .at_ms = offer_time(a->en),
     };
     (void)snprintf(
         c->commit.node, sizeof c->commit.node, "%s",
@@ -219,13 +239,17 @@ apply_end_trial(struct apply *a)
 enum apply_event
 apply_push(struct apply *a, struct error *e)
 {
-    const struct engine_cluster *cluster = engine_cluster_take(a->en);
+    const struct engine_cluster *cluster;
     /* Its time runs. */
     const char *first = json_string_value(json_object_get(a->tried, "node"));
     size_t behind = 0;
     size_t i;
     json_t *node;
 
+    if (!apply_hands_on(a)) {
+        return AE_NOTHING;
+    }
+    cluster = engine_cluster_take(a->en);
     a->pushed = cluster != NULL ? cluster->push(cluster->ctx, a->task, first) : json_array();
     if (cluster != NULL) {
         engine_cluster_give(a->en);

@@ -64,6 +64,7 @@ struct engine {
     struct events *events;
     struct sessions *sessions;
     struct throttle *throttle;
+    int64_t offered_ms;  /* of the newest offer to other nodes; apply's own */
     _Atomic int applies; /* waiting or running, reconciles included */
     _Atomic int64_t generation_changes;
 
@@ -83,6 +84,7 @@ struct engine {
     struct follow follow;
     struct pages_state pages;
     struct standby standby;
+    struct standby_cancels cancels;
     struct waiting waiting;
     struct rendered *spare[ENGINE_SPARE];
     size_t spare_count;

@@ -12,15 +12,8 @@
 #include "model/validate.h"
 #include "version_gen.h"
 
-#define KEY_RANDOM_BYTES 32
-
-struct members {
-    pthread_mutex_t lock;
-    struct member_list list;
-    char url[MEMBER_URL_BYTES]; /* where the server listens */
-    char former_key[MEMBER_KEY_BYTES];
-    int64_t former_until_ms; /* monotonic */
-};
+/* What a node changed of itself while nobody heard of it does not outbid its tombstone. */
+#define AHEAD_OF_FORGOTTEN 1000
 
 void
 member_list_free(struct member_list *l)
@@ -144,57 +137,35 @@ members_listens(struct engine *en, char ret[MEMBER_URL_BYTES])
     lock_give(&en->members->lock);
 }
 
-bool
-members_is_key(struct engine *en, const char *key)
-{
-    struct members *m = en->members;
-    const char *known[2];
-    size_t len = strlen(key);
-    bool is = false;
-
-    lock_take(&m->lock);
-    known[0] = m->list.items[m->list.self].key;
-    known[1] = clock_mono_ms(&clock_system) < m->former_until_ms ? m->former_key : "";
-    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-        bool same = len > 0 && strlen(known[i]) == len && crypt_equal(known[i], key, len);
-
-        is = is || same;
-    }
-    lock_give(&m->lock);
-    return is;
-}
-
 /* ---- changing: engine thread ---- */
 
 /* In the database, then in memory. */
 err_t
 members_save(struct engine *en, struct member_list *next, struct error *e)
 {
+    return members_save_with(en, next, NULL, e);
+}
+
+err_t
+members_save_with(
+    struct engine *en, struct member_list *next, const struct former_key *former,
+    struct error *e)
+{
     struct members *m = en->members;
-    err_t code = store_member_put(en->store, next->items, next->count, e);
+    err_t code = store_member_rekey(en->store, next->items, next->count, former, e);
 
     if (code == ERR_OK) {
-        struct member_list former;
+        struct member_list replaced;
 
         lock_take(&m->lock);
-        former = m->list;
+        replaced = m->list;
         m->list = *next;
         lock_give(&m->lock);
-        *next = former;
+        *next = replaced;
         engine_wake(en);
     }
     member_list_free(next);
     return code;
-}
-
-static void
-new_key(char ret[MEMBER_KEY_BYTES])
-{
-    CLEANUP(buf_wipe_fini) struct buf text;
-
-    buf_init(&text, MEMBER_KEY_BYTES);
-    crypt_token(&text, KEY_RANDOM_BYTES);
-    (void)snprintf(ret, MEMBER_KEY_BYTES, "%s", buf_str(&text));
 }
 
 /* What the record is to say; false: it says so already. */
@@ -210,6 +181,7 @@ describe_self(struct engine *en, struct member *self)
     (void)snprintf(next.release, sizeof next.release, "%s", LOCKSTEP_VERSION);
     next.schema_version = SCHEMA_VERSION;
     next.gone = false;
+    next.gone_at_ms = 0;
     member_tables_address(
         object_text(node, F_NODE_PEERS_ADDRESS).s, next.url, next.tables_address);
     next.tables_port = next.tables_address[0] != '\0' ? validate_peers_port(en->live.local) : 0;
@@ -281,6 +253,9 @@ members_open(struct engine *en, struct error *e)
     if (code == ERR_OK) {
         code = store_members(en->store, &m->list.items, &m->list.count, e);
     }
+    if (code == ERR_OK) {
+        code = members_load_former(en, e);
+    }
     if (code != ERR_OK) {
         return code;
     }
@@ -297,7 +272,7 @@ members_open(struct engine *en, struct error *e)
     first.self = first.count++;
     *self = (struct member){.seq = 0};
     (void)snprintf(self->id, sizeof self->id, "%s", id);
-    new_key(self->key);
+    members_make_key(self->key);
     (void)describe_self(en, self);
     members_sort(&first);
     return members_save(en, &first, e);
@@ -360,11 +335,12 @@ members_keep_self(struct member_list *l)
 }
 
 static void
-bury(struct member *m)
+bury(struct engine *en, struct member *m)
 {
     if (!m->gone) {
         m->gone = true;
-        m->seq++;
+        m->gone_at_ms = clock_wall_ms(en->config->clock);
+        m->seq += AHEAD_OF_FORGOTTEN;
         crypt_wipe(m->key, sizeof m->key);
     }
 }
@@ -382,7 +358,7 @@ remove_on_engine(struct engine *en, void *ctx, struct error *e)
         return error_set(e, ERR_NOT_FOUND, "there is no such node");
     }
     if (at != next.self) {
-        bury(&next.items[at]);
+        bury(en, &next.items[at]);
     }
     if (at == next.self) {
         next.items[at].seq += 2;
@@ -398,36 +374,6 @@ members_remove(struct engine *en, const char *id, struct error *e)
 
     (void)snprintf(copy, sizeof copy, "%s", id);
     return engine_run(en, remove_on_engine, copy, e);
-}
-
-static err_t
-key_on_engine(struct engine *en, void *ctx, struct error *e)
-{
-    struct members *m = en->members;
-    struct member_list next = copy_of(&m->list);
-    struct member *self = &next.items[next.self];
-    char former[MEMBER_KEY_BYTES];
-    err_t code;
-
-    (void)ctx;
-    memcpy(former, self->key, sizeof former);
-    new_key(self->key);
-    self->seq++;
-    code = members_save(en, &next, e);
-    if (code == ERR_OK) {
-        lock_take(&m->lock);
-        memcpy(m->former_key, former, sizeof former);
-        m->former_until_ms = clock_mono_ms(&clock_system) + en->config->tunables->former_key_ms;
-        lock_give(&m->lock);
-    }
-    crypt_wipe(former, sizeof former);
-    return code;
-}
-
-err_t
-members_new_key(struct engine *en, struct error *e)
-{
-    return engine_run(en, key_on_engine, NULL, e);
 }
 
 struct noting {

@@ -59,10 +59,11 @@ members_present(struct engine *en, const char *url, const char *pin, struct erro
 /* The url that it said last. */
 void members_listens(struct engine *en, char ret[MEMBER_URL_BYTES]);
 
-/* Takes what another node knows. *ret_changed: something is new. A newer record of this node
- * itself, as after a restore of its database, makes the own seq higher; a tombstone says that
- * it was forgotten: then it forgets the others, unless it joins. What is older than a removal
- * that was made meanwhile, of this node or of the one that was asked, is passed over.
+/* Takes what another node knows. A newer record of this node itself, as after a restore of its
+ * database, makes the own seq higher; a tombstone says that it was forgotten: then it forgets
+ * the others, unless it joins. What is older than a removal that was made meanwhile, of this
+ * node or of the one that was asked, is passed over, and so is all that a forgotten node tells
+ * unless it joins again: its record is newer than the tombstone then.
  * ERR_INVALID: two nodes of one name or one address, which are named; ERR_LIMIT. */
 enum members_how {
     MEMBERS_TOLD,
@@ -77,11 +78,26 @@ struct members_offer {
     enum members_how how;
 };
 
+struct members_taken {
+    bool changed; /* something is new */
+    bool late;    /* passed over: who told it has not heard that this node left */
+};
+
 MUST_USE err_t members_merge(
-    struct engine *en, const struct members_offer *offer, bool *ret_changed, struct error *e);
+    struct engine *en, const struct members_offer *offer, struct members_taken *ret,
+    struct error *e);
+/* What a node is answered that told or asked for the list. Who was forgotten and did not join
+ * again gets no keys; who has not heard that this node left (late) hears of that, only. */
+struct member_list members_for(struct engine *en, const char *id, bool late);
+/* Whether who calls itself by this id may do what members may; NULL: it says none. ERR_DENIED,
+ * *ret_code: forgotten, not_member. The key is the proof, the id is not: all members know the
+ * key. */
+MUST_USE err_t
+members_admit(struct engine *en, const char *id, const char **ret_code, struct error *e);
 /* A tombstone for another node; with the own id this node forgets all others. */
 MUST_USE err_t members_remove(struct engine *en, const char *id, struct error *e);
-/* Another peer key for this node; calls with the former one are answered for ten minutes. */
+/* Another peer key for this node; calls with the former one are answered for ten minutes,
+ * also after a restart. */
 MUST_USE err_t members_new_key(struct engine *en, struct error *e);
 /* Whether the node was seen to refuse calls with this key. */
 void members_note_key(struct engine *en, const char *id, const char *key, bool refused);

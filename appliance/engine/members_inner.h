@@ -3,7 +3,17 @@
 #ifndef LOCKSTEP_ENGINE_MEMBERS_INNER_H
 #define LOCKSTEP_ENGINE_MEMBERS_INNER_H
 
+#include "base/lock.h"
 #include "engine/members.h"
+#include "store/members.h"
+
+struct members {
+    pthread_mutex_t lock;
+    struct member_list list;
+    char url[MEMBER_URL_BYTES]; /* where the server listens */
+    char former_key[MEMBER_KEY_BYTES];
+    int64_t former_until_ms; /* monotonic */
+};
 
 /* l->count: it is not there. */
 size_t members_place(const struct member_list *l, const char *id);
@@ -12,4 +22,11 @@ void members_sort(struct member_list *l); /* by id; self is found again */
 void members_keep_self(struct member_list *l);
 /* In the database, then in memory; takes over what next holds, also when it fails. */
 MUST_USE err_t members_save(struct engine *en, struct member_list *next, struct error *e);
+/* The same, with what the own key was; former may be NULL. */
+MUST_USE err_t members_save_with(
+    struct engine *en, struct member_list *next, const struct former_key *former,
+    struct error *e);
+void members_make_key(char ret[MEMBER_KEY_BYTES]);
+/* At the start. */
+MUST_USE err_t members_load_former(struct engine *en, struct error *e);
 #endif

@@ -10,7 +10,7 @@
 
 struct merging {
     const struct members_offer *offer;
-    bool changed;
+    bool changed, late;
     bool forgotten; /* by the others */
 };
 
@@ -144,9 +144,25 @@ is_late(const struct member_list *l, const struct members_offer *o)
     for (size_t i = 0; i < o->count && o->how == MEMBERS_TOLD && is_alone(l); i++) {
         const struct member *m = &o->items[i];
 
-        late = late || (strcmp(m->id, self->id) == 0 && m->seq < self->seq);
+        late = late || (strcmp(m->id, self->id) == 0 && m->seq < self->seq && !m->gone);
     }
     return late;
+}
+
+/* Told by a node that was forgotten, and has not joined again. */
+static bool
+is_barred(const struct member_list *l, const struct members_offer *o)
+{
+    size_t at =
+        o->from != NULL && o->how == MEMBERS_TOLD ? members_place(l, o->from) : l->count;
+    bool barred = at < l->count && l->items[at].gone;
+
+    for (size_t i = 0; barred && i < o->count; i++) {
+        const struct member *m = &o->items[i];
+
+        barred = strcmp(m->id, o->from) != 0 || !member_replaces(m, &l->items[at]);
+    }
+    return barred;
 }
 
 static err_t
@@ -154,11 +170,13 @@ merge_on_engine(struct engine *en, void *ctx, struct error *e)
 {
     struct merging *g = ctx;
     struct member_list next = members_get(en);
-    bool late = is_late(&next, g->offer);
+    bool passed_over = is_late(&next, g->offer);
     err_t code = ERR_OK;
 
+    g->late = passed_over && g->offer->how == MEMBERS_TOLD;
+    passed_over = passed_over || is_barred(&next, g->offer);
     next.items = xrealloc(next.items, (next.count + g->offer->count + 1) * sizeof *next.items);
-    for (size_t i = 0; !late && i < g->offer->count && code == ERR_OK; i++) {
+    for (size_t i = 0; !passed_over && i < g->offer->count && code == ERR_OK; i++) {
         code = take_one(&next, &g->offer->items[i], g, e);
     }
     if (code != ERR_OK || !g->changed) {
@@ -175,11 +193,12 @@ merge_on_engine(struct engine *en, void *ctx, struct error *e)
 
 err_t
 members_merge(
-    struct engine *en, const struct members_offer *offer, bool *ret_changed, struct error *e)
+    struct engine *en, const struct members_offer *offer, struct members_taken *ret,
+    struct error *e)
 {
     struct merging g = {.offer = offer};
     err_t code = engine_run(en, merge_on_engine, &g, e);
 
-    *ret_changed = code == ERR_OK && g.changed;
+    *ret = (struct members_taken){code == ERR_OK && g.changed, code == ERR_OK && g.late};
     return code;
 }

@@ -5,13 +5,51 @@
 
 #include "engine/inner.h"
 
-void
-standby_begin(struct engine *en, const struct standby *t)
+/* Under the lock. */
+static struct standby_cancelled *
+find_cancelled(struct engine *en, const struct hash *commit)
 {
+    for (size_t i = 0; i < STANDBY_CANCELLED; i++) {
+        struct standby_cancelled *c = &en->cancels.items[i];
+
+        if (clock_mono_ms(en->config->clock) < c->until_ms && hash_equal(&c->commit, commit)) {
+            return c;
+        }
+    }
+    return NULL;
+}
+
+static err_t
+refuse_cancelled(struct error *e)
+{
+    return error_set(e, ERR_CONFLICT, "the trial was cancelled by the node that asked for it");
+}
+
+err_t
+standby_check(struct engine *en, const struct hash *commit, struct error *e)
+{
+    bool cancelled;
+
     lock_take(&en->lock);
-    en->standby = *t;
-    en->standby.until_ms = clock_mono_ms(en->config->clock) + en->config->tunables->trial_ms;
+    cancelled = find_cancelled(en, commit) != NULL;
     lock_give(&en->lock);
+    return cancelled ? refuse_cancelled(e) : ERR_OK;
+}
+
+err_t
+standby_begin(struct engine *en, const struct standby *t, struct error *e)
+{
+    bool cancelled;
+
+    lock_take(&en->lock);
+    cancelled = find_cancelled(en, &t->commit) != NULL;
+    if (!cancelled) {
+        en->standby = *t;
+        en->standby.until_ms =
+            clock_mono_ms(en->config->clock) + en->config->tunables->trial_ms;
+    }
+    lock_give(&en->lock);
+    return cancelled ? refuse_cancelled(e) : ERR_OK;
 }
 
 bool
@@ -53,10 +91,18 @@ standby_end(struct engine *en)
 void
 standby_cancel(struct engine *en, const struct hash *commit)
 {
+    struct standby_cancelled *c;
+
     lock_take(&en->lock);
     if (hash_equal(&en->standby.commit, commit)) {
         en->standby.until_ms = 0;
     }
+    c = find_cancelled(en, commit);
+    if (c == NULL) {
+        c = &en->cancels.items[en->cancels.next++ % STANDBY_CANCELLED];
+    }
+    *c = (struct standby_cancelled){
+        *commit, clock_mono_ms(en->config->clock) + en->config->tunables->trial_ms};
     lock_give(&en->lock);
     engine_wake(en);
 }

@@ -8,6 +8,7 @@
 #include "engine/apply_job.h"
 #include "engine/commit.h"
 #include "engine/sync_changes.h"
+#include "engine/watcher.h"
 
 /* ---- how two heads stand to each other ---- */
 
@@ -203,6 +204,9 @@ decide_on_engine(struct engine *en, void *ctx, struct error *e)
     t->own = en->live.head;
     t->own_shared = snapshot_ref(en->live.shared);
     hash_hex(&t->d->head, hex);
+    if (t->d->more) {
+        return error_set(e, ERR_INVALID, "a piece of a history leads to no head");
+    }
     if (carried != NULL) {
         t->head = carried->commit;
     } else {
@@ -400,6 +404,20 @@ sync_weigh(
     return code;
 }
 
+/* The apply that moved the head here may not have ended: what HAProxy runs since is not noted
+ * yet, and the sender would be told of what ran before. */
+static void
+see_running(struct engine *en)
+{
+    CLEANUP(view_cleanup) struct view *v = engine_view(en);
+    struct engine_status s;
+
+    engine_get_status(en, &s);
+    if (!s.running_known || !hash_equal(&s.running_commit, &v->head.id)) {
+        watcher_look(en);
+    }
+}
+
 err_t
 sync_take(
     struct engine *en, struct sync_doc *d, const struct sync_origin *origin,
@@ -420,6 +438,8 @@ sync_take(
         if (code == ERR_OK) {
             code = start_job(en, d, &t, e);
         }
+    } else if (code == ERR_OK) {
+        see_running(en);
     }
     taking_fini(&t);
     sync_doc_free(d);

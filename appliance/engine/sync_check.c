@@ -94,6 +94,8 @@ sync_trial(
     code = sync_weigh(en, d, origin, &ret->result, &w, e);
     if (code == ERR_OK && w.shared == NULL) {
         ret->same = true;
+    } else if (code == ERR_OK && (code = standby_check(en, &d->head, e)) != ERR_OK) {
+        ret->result.refusal = "cancelled";
     } else if (code == ERR_OK) {
         code = start_trial(en, &w, &d->head, origin->from, &ret->task, e);
     }

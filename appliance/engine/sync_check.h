@@ -21,7 +21,7 @@ MUST_USE err_t sync_check(
     struct engine *en, const struct sync_doc *d, const struct sync_origin *origin,
     struct sync_checked *ret, struct problems *p, struct error *e);
 /* The same, but HAProxy runs it when ret->task has ended well, and goes back by itself after
- * trial_ms: the push of the same content is its commit. */
+ * trial_ms: the push of the same content is its commit. "cancelled" is a refusal, too. */
 MUST_USE err_t sync_trial(
     struct engine *en, const struct sync_doc *d, const struct sync_origin *origin,
     struct sync_checked *ret, struct error *e);

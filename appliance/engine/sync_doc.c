@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
-#include "engine/inner.h"
+#include "engine/sync_names.h"
 
 #define OBJECT_MAX_BYTES ((size_t)16 << 20)
 #define ENTRY_FIELDS     3
@@ -81,57 +81,6 @@ sync_doc_commit(const struct sync_doc *d, const struct hash *id)
         }
     }
     return NULL;
-}
-
-/* ---- what it names ---- */
-
-static int
-compare_content(const void *a, const void *b)
-{
-    const struct lineage_entry *x = a;
-    const struct lineage_entry *y = b;
-    int order = memcmp(&x->objhash, &y->objhash, sizeof x->objhash);
-
-    order = order != 0 ? order : strcmp(x->id, y->id);
-    return order != 0 || x->kind == y->kind ? order : (x->kind < y->kind ? -1 : 1);
-}
-
-/* Of each commit and the index. */
-struct names {
-    struct lineage_entry *items; /* free */
-    size_t count;
-};
-
-static void
-add_names(struct names *n, const struct lineage_entry *entries, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (entries[i].has_object) {
-            n->items[n->count++] = entries[i];
-        }
-    }
-}
-
-static void
-names_make(struct names *n, const struct sync_doc *d)
-{
-    size_t most = d->index_count;
-
-    for (size_t i = 0; i < d->commits.count; i++) {
-        most += d->commits.items[i].entry_count;
-    }
-    *n = (struct names){xcalloc(most + 1, sizeof *n->items), 0};
-    add_names(n, d->index, d->index_count);
-    for (size_t i = 0; i < d->commits.count; i++) {
-        add_names(n, d->commits.items[i].entries, d->commits.items[i].entry_count);
-    }
-    qsort(n->items, n->count, sizeof *n->items, compare_content);
-}
-
-static bool
-names_have(const struct names *n, const struct lineage_entry *x)
-{
-    return bsearch(x, n->items, n->count, sizeof *n->items, compare_content) != NULL;
 }
 
 /* ---- reading ---- */
@@ -288,18 +237,18 @@ read_objects(const json_t *list, struct sync_doc *d, struct error *e)
 static err_t
 check_objects(const struct sync_doc *d, struct error *e)
 {
-    struct names names = {.count = 0};
+    struct sync_names names = {.count = 0};
     err_t code = ERR_OK;
 
     if (d->object_count > 0) {
-        names_make(&names, d);
+        sync_names_make(&names, d);
     }
     for (size_t i = 0; i < d->object_count && code == ERR_OK; i++) {
         const struct object *o = d->objects[i];
         struct lineage_entry x = {.kind = o->kind, .objhash = o->objhash};
 
         memcpy(x.id, o->id, sizeof x.id);
-        if (!names_have(&names, &x)) {
+        if (!sync_names_have(&names, &x)) {
             code = error_set(
                 e, ERR_INVALID, "%s %s came with a content that no commit names",
                 schema_kind(o->kind)->name, o->name.s);
@@ -313,7 +262,8 @@ err_t
 sync_doc_read(const json_t *j, struct sync_doc *ret, struct error *e)
 {
     const json_t *index = json_object_get(j, "index");
-    struct sync_doc d = {.has_index = index != NULL};
+    const json_t *more = json_object_get(j, "more");
+    struct sync_doc d = {.has_index = index != NULL, .more = json_is_true(more)};
     bool has_head = false;
     err_t code = read_hash(j, "head", &d.head, &has_head, e);
 
@@ -337,6 +287,10 @@ sync_doc_read(const json_t *j, struct sync_doc *ret, struct error *e)
     }
     if (code == ERR_OK) {
         code = check_objects(&d, e);
+    }
+    if (code == ERR_OK && d.more &&
+        (d.commits.count == 0 || d.has_index || d.object_count > 0)) {
+        code = error_set(e, ERR_INVALID, "a piece of a history is commits, and nothing else");
     }
     if (code != ERR_OK) {
         sync_doc_free(&d);
@@ -415,6 +369,9 @@ sync_doc_json(const struct sync_doc *d)
     if (d->has_expected) {
         (void)json_object_set_new(j, "expected_head", hash_json(&d->expected));
     }
+    if (d->more) {
+        (void)json_object_set_new(j, "more", json_true());
+    }
     for (size_t i = 0; i < d->commits.count; i++) {
         (void)json_array_append_new(commits, commit_json(&d->commits.items[i]));
     }
@@ -427,168 +384,4 @@ sync_doc_json(const struct sync_doc *d)
     }
     (void)json_object_set_new(j, "objects", objects);
     return j;
-}
-
-/* ---- making ---- */
-
-struct making {
-    const struct sync_wanted *wanted;
-    struct sync_doc *d;
-    struct hash *have; /* what the receiver has, and the ends of what d brings */
-    size_t have_count;
-};
-
-/* From one of those that the receiver has, each commit the first parent of the next. */
-static bool
-leads_on(const struct sync_doc *d, const struct sync_wanted *w)
-{
-    const struct hash *from = NULL;
-
-    for (size_t i = 0; i < d->commits.count; i++) {
-        const struct commit *c = &d->commits.items[i].commit;
-        bool first = false;
-
-        for (size_t k = 0; i == 0 && k < w->have_count && c->parent_count > 0; k++) {
-            first = first || hash_equal(&c->parents[0], &w->have[k]);
-        }
-        if (c->parent_count == 0 || !(i == 0 ? first : hash_equal(&c->parents[0], from))) {
-            return false;
-        }
-        from = &c->id;
-    }
-    return d->commits.count > 0;
-}
-
-/* What is asked for besides may be of a head of before: that stays here. */
-static void
-collect(const struct sync_doc *d, const struct sync_wanted *w, struct names *ret)
-{
-    size_t from =
-        d->commits.count > SYNC_OBJECTS_KEPT ? d->commits.count - SYNC_OBJECTS_KEPT : 0;
-    struct names named;
-
-    names_make(&named, d);
-    *ret = (struct names){xcalloc(named.count + w->object_count + 1, sizeof *ret->items), 0};
-    for (size_t i = from; i < d->commits.count; i++) {
-        add_names(ret, d->commits.items[i].entries, d->commits.items[i].entry_count);
-    }
-    for (size_t i = 0; i < w->object_count; i++) {
-        if (names_have(&named, &w->objects[i])) {
-            ret->items[ret->count++] = w->objects[i];
-        }
-    }
-    free(named.items);
-}
-
-static err_t
-add_objects(struct engine *en, const struct sync_wanted *w, struct sync_doc *d, struct error *e)
-{
-    struct names list;
-    size_t distinct = 0;
-    err_t code;
-
-    collect(d, w, &list);
-    qsort(list.items, list.count, sizeof *list.items, compare_content);
-    for (size_t i = 0; i < list.count; i++) {
-        if (distinct == 0 || compare_content(&list.items[distinct - 1], &list.items[i]) != 0) {
-            list.items[distinct++] = list.items[i];
-        }
-    }
-    code = store_objects(en->store, list.items, distinct, &d->objects, e);
-    for (size_t i = 0; code == ERR_OK && i < distinct; i++) {
-        if (d->objects[i] != NULL) {
-            d->objects[d->object_count++] = d->objects[i];
-        }
-    }
-    free(list.items);
-    return code;
-}
-
-/* That commit and its ancestors, as far as they are not there. */
-static err_t
-add_lineage(struct engine *en, struct making *m, const struct hash *head, struct error *e)
-{
-    struct lineage *l = &m->d->commits;
-    struct lineage more = {.items = NULL};
-    struct lineage_request q = {
-        .head = head,
-        .have = m->have,
-        .have_count = m->have_count,
-        .max = SYNC_COMMITS_MAX - l->count,
-    };
-    err_t code = store_lineage(en->store, &q, &more, e);
-
-    if (code == ERR_OK && more.count > 0) {
-        l->items = xrealloc(l->items, (l->count + more.count) * sizeof *l->items);
-        memcpy(&l->items[l->count], more.items, more.count * sizeof *l->items);
-        l->count += more.count;
-    }
-    if (code == ERR_OK) {
-        m->have[m->have_count++] = *head;
-    }
-    free(more.items);
-    return code;
-}
-
-/* Its other parents may be heads of nodes of which the receiver knows nothing. */
-static err_t
-add_on_top(struct engine *en, struct making *m, const struct commit *c, struct error *e)
-{
-    struct lineage *l = &m->d->commits;
-    err_t code = ERR_OK;
-
-    if (!hash_equal(&c->parents[0], &m->d->head)) {
-        return error_set(e, ERR_CONFLICT, "the head of this node moved meanwhile");
-    }
-    for (size_t i = 1; i < c->parent_count && code == ERR_OK; i++) {
-        code = add_lineage(en, m, &c->parents[i], e);
-    }
-    if (code == ERR_OK) {
-        l->items = xrealloc(l->items, (l->count + 1) * sizeof *l->items);
-        l->items[l->count++] = (struct lineage_commit){.commit = *c};
-        m->d->head = c->id;
-    }
-    return code;
-}
-
-static err_t
-make_on_engine(struct engine *en, void *ctx, struct error *e)
-{
-    struct making *m = ctx;
-    struct sync_doc *d = m->d;
-    const struct commit *on_top = m->wanted->on_top;
-    err_t code;
-
-    d->head = en->live.head.id;
-    code = add_lineage(en, m, &d->head, e);
-    if (code == ERR_OK && (on_top != NULL || !leads_on(d, m->wanted))) {
-        code = store_index(en->store, &d->head, &d->index, &d->index_count, e);
-        d->has_index = code == ERR_OK;
-    }
-    if (code == ERR_OK && on_top != NULL) {
-        code = add_on_top(en, m, on_top, e);
-    }
-    return code == ERR_OK ? add_objects(en, m->wanted, d, e) : code;
-}
-
-err_t
-sync_doc_make(
-    struct engine *en, const struct sync_wanted *wanted, struct sync_doc *ret, struct error *e)
-{
-    struct sync_doc d = {.has_index = false};
-    struct making m = {.wanted = wanted, .d = &d, .have_count = wanted->have_count};
-    err_t code;
-
-    m.have = xcalloc(wanted->have_count + COMMIT_MAX_PARENTS, sizeof *m.have);
-    if (wanted->have_count > 0) {
-        memcpy(m.have, wanted->have, wanted->have_count * sizeof *m.have);
-    }
-    code = engine_run(en, make_on_engine, &m, e);
-    free(m.have);
-    if (code != ERR_OK) {
-        sync_doc_free(&d);
-        return code;
-    }
-    *ret = d;
-    return ERR_OK;
 }

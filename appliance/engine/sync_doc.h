@@ -5,25 +5,32 @@
  *   {"head": ID, "expected_head": ID or absent,
  *    "commits": [{"commit": {...}, "entries": [["kind", "id", "objhash" or null], ...]}, ...],
  *    "index": [["kind", "id", "objhash"], ...] or absent,
- *    "objects": [["kind", "id", {...}], ...]}
+ *    "objects": [["kind", "id", {...}], ...], "more": true or absent}
  *
  * commits: parents before children. entries: against the first parent. index: all that the head
  * holds; absent where the commits lead on from what the receiver has by their first parents.
- * objects: canonical, secrets in clear; only what a commit or the index names. */
+ * objects: canonical, secrets in clear; only what a commit or the index names.
+ * more: a piece of a long history, the oldest commits that lack, without index and objects;
+ * "head" is what it is to lead to (engine/sync_piece.h). */
 #ifndef LOCKSTEP_ENGINE_SYNC_DOC_H
 #define LOCKSTEP_ENGINE_SYNC_DOC_H
 
 #include "engine/engine.h"
 #include "store/lineage.h"
 
-#define SYNC_COMMITS_MAX  100000
-#define SYNC_ENTRIES_MAX  4000000 /* of all commits and the index */
-#define SYNC_DOC_MAX      ((size_t)256 << 20)
-#define SYNC_HAVE_MAX     16
-#define SYNC_OBJECTS_KEPT 200 /* newest commits whose objects travel along */
+/* What is taken in one document: more than twice the largest piece (sync_piece_commits), and as
+ * many bytes as the routes take, so that whoever sends keeps within what is read. */
+#define SYNC_COMMITS_MAX   100000
+#define SYNC_ENTRIES_MAX   1000000 /* of one list */
+#define SYNC_DOC_MAX       ((size_t)128 << 20)
+#define SYNC_HAVE_MAX      16
+#define SYNC_STORED_MAX    128
+#define SYNC_PIECE_ENTRIES 100000 /* a piece ends with the commit that brings more */
+#define SYNC_OBJECTS_KEPT  200    /* newest commits whose objects travel along */
 
 struct sync_doc {
     struct hash head;
+    bool more; /* a piece */
     bool has_expected;
     struct hash expected;
     struct lineage commits;
@@ -58,10 +65,12 @@ json_t *sync_doc_json(const struct sync_doc *d); /* new reference */
 const struct lineage_commit *sync_doc_commit(const struct sync_doc *d, const struct hash *id);
 
 /* What whoever has those commits lacks of this node's head, with the named objects besides
- * (those that are kept). Any thread. */
+ * (those that are kept); of many commits only the next piece. Any thread. */
 struct sync_wanted {
     const struct hash *have;
     size_t have_count;
+    const struct hash *stored; /* it has these, too, but not their content */
+    size_t stored_count;
     const struct lineage_entry *objects;
     size_t object_count;
     /* NULL, or a commit with the content of the head, whose first parent that is: it becomes

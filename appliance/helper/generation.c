@@ -184,6 +184,30 @@ generation_require_checked_by(
     return code;
 }
 
+err_t
+generation_mark_served(int generation_fd, int64_t n, struct error *e)
+{
+    CLEANUP(fd_cleanup) int fd = -1;
+    err_t code = open_generation(generation_fd, n, &fd, e);
+
+    return code == ERR_OK ? file_write_at(fd, GENERATION_SERVED, "", 0, 0640, e) : code;
+}
+
+static bool
+has_served(int generation_fd, int64_t n)
+{
+    char path[GENERATION_NAME_BYTES + sizeof GENERATION_SERVED];
+
+    (void)snprintf(path, sizeof path, "%" PRId64 "/" GENERATION_SERVED, n);
+    return file_exists_at(generation_fd, path);
+}
+
+bool
+generation_is_mark(const char *name)
+{
+    return strcmp(name, GENERATION_MARKER) == 0 || strcmp(name, GENERATION_SERVED) == 0;
+}
+
 struct list {
     int64_t *items;
     size_t count;
@@ -252,7 +276,7 @@ generation_prune(int generation_fd, int64_t keep, struct error *e)
     CLEANUP(list_cleanup) struct list l = {.items = NULL};
     int64_t current = 0;
     int64_t good = 0;
-    size_t kept = 0;
+    size_t kept[2] = {0};
     err_t code = generation_link(generation_fd, "current", &current, e);
 
     if (code == ERR_OK) {
@@ -262,11 +286,13 @@ generation_prune(int generation_fd, int64_t keep, struct error *e)
         code = list_generations(generation_fd, &l, e);
     }
     for (size_t i = 0; code == ERR_OK && i < l.count; i++) {
+        size_t *of_its_sort = &kept[has_served(generation_fd, l.items[i]) ? 1 : 0];
+
         if (l.items[i] == current || l.items[i] == good || l.items[i] == keep) {
             continue;
         }
-        if (kept < GENERATION_KEPT) {
-            kept++;
+        if (*of_its_sort < GENERATION_KEPT) {
+            (*of_its_sort)++;
             continue;
         }
         code = generation_remove(generation_fd, l.items[i], e);

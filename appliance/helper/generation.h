@@ -4,14 +4,16 @@
 #ifndef LOCKSTEP_HELPER_GENERATION_H
 #define LOCKSTEP_HELPER_GENERATION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
 
 #define GENERATION_MAX        ((int64_t)9007199254740991) /* 2^53 - 1 */
 #define GENERATION_NAME_BYTES 32
-#define GENERATION_KEPT       5          /* besides those in use */
+#define GENERATION_KEPT       5          /* of a sort, besides those in use */
 #define GENERATION_MARKER     ".checked" /* file in N: the outcome of the check */
+#define GENERATION_SERVED     ".served"  /* empty file in N: it was "good" once */
 
 /* Tells a program from another that took its place. */
 struct generation_checker {
@@ -46,10 +48,16 @@ MUST_USE err_t generation_require_checked(int generation_fd, int64_t n, struct e
 MUST_USE err_t generation_require_checked_by(
     int generation_fd, int64_t n, const struct generation_checker *by, struct error *e);
 
+/* Remembers that N served. */
+MUST_USE err_t generation_mark_served(int generation_fd, int64_t n, struct error *e);
+/* Whether a file in a generation is none of HAProxy's. */
+bool generation_is_mark(const char *name);
+
 /* Removes one. Interrupted, what is left of it counts as not checked. Absent = success. */
 MUST_USE err_t generation_remove(int generation_fd, int64_t n, struct error *e);
-/* Removes all generations but current, good, keep (0: none) and the newest GENERATION_KEPT
- * others. */
+/* Removes all generations but current, good, keep (0: none), the newest GENERATION_KEPT others
+ * that served, and as many that did not: however many are refused, they push out none that
+ * served. */
 MUST_USE err_t generation_prune(int generation_fd, int64_t keep, struct error *e);
 /* Removes what an interrupted verb left, also in the generations. */
 MUST_USE err_t generation_clear_temporary(int generation_fd, struct error *e);

@@ -3,32 +3,35 @@
 #include "helper/verbs.h"
 
 static err_t
-switch_link(struct helper_context *c, const json_t *request, const char *link, struct error *e)
+read_checked(struct helper_context *c, const json_t *request, int64_t *ret, struct error *e)
 {
-    int64_t n = 0;
-    err_t code = json_get_int(request, "generation", 1, GENERATION_MAX, &n, e);
+    err_t code = json_get_int(request, "generation", 1, GENERATION_MAX, ret, e);
 
-    if (code == ERR_OK) {
-        code = generation_require_checked(c->generation_fd, n, e);
-    }
-    if (code == ERR_OK) {
-        code = generation_set_link(c->generation_fd, link, n, e);
-    }
-    return code;
+    return code == ERR_OK ? generation_require_checked(c->generation_fd, *ret, e) : code;
 }
 
 err_t
 verb_install(struct helper_context *c, const json_t *request, json_t *answer, struct error *e)
 {
+    int64_t n = 0;
+    err_t code = read_checked(c, request, &n, e);
+
     (void)answer;
-    return switch_link(c, request, "current", e);
+    return code == ERR_OK ? generation_set_link(c->generation_fd, "current", n, e) : code;
 }
 
 err_t
 verb_settle(struct helper_context *c, const json_t *request, json_t *answer, struct error *e)
 {
-    err_t code = switch_link(c, request, "good", e);
+    int64_t n = 0;
+    err_t code = read_checked(c, request, &n, e);
 
     (void)answer;
+    if (code == ERR_OK) {
+        code = generation_mark_served(c->generation_fd, n, e);
+    }
+    if (code == ERR_OK) {
+        code = generation_set_link(c->generation_fd, "good", n, e);
+    }
     return code == ERR_OK ? generation_prune(c->generation_fd, 0, e) : code;
 }

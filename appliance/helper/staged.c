@@ -127,7 +127,7 @@ staged_list(int dir_fd, bool marked, struct staged *s, struct error *e)
     while (code == ERR_OK && (name = listing_next(&l)) != NULL) {
         const struct folder *f = folder_find(name);
 
-        if (marked && strcmp(name, GENERATION_MARKER) == 0) {
+        if (marked && generation_is_mark(name)) {
             continue;
         }
         if (f != NULL) {

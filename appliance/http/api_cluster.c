@@ -210,6 +210,22 @@ join_cluster(struct request *r)
     reply_json(r, 200, result);
 }
 
+/* Keys prove that a caller was a member, not which one. */
+static const char key_advice[] =
+    " If you do not trust that machine any more, keep it off the network, and give each of the "
+    "other nodes another peer key: lockstep peerkey --new on each. Former keys are taken for "
+    "ten minutes after that.";
+
+static void
+reply_removed(struct request *r, const char *fact)
+{
+    json_t *j = cluster_json(r->http->config.cluster);
+
+    (void)json_object_set_new(
+        j, "notice", json_string(arena_printf(r->arena, "%s%s", fact, key_advice)));
+    reply_json(r, 200, j);
+}
+
 static void
 leave_cluster(struct request *r)
 {
@@ -219,7 +235,9 @@ leave_cluster(struct request *r)
         reply_error(r, &e, NULL);
         return;
     }
-    http_cluster_get(r);
+    reply_removed(
+        r, "This machine has had the peer keys of the nodes that it left, and they have its "
+           "own.");
 }
 
 static void
@@ -236,7 +254,7 @@ forget_node(struct request *r)
         reply_error(r, &e, NULL);
         return;
     }
-    http_cluster_get(r);
+    reply_removed(r, "The forgotten node is refused, but its machine has had the peer keys.");
 }
 
 /* Without a name: whose session it is, or the only one; else NULL. */

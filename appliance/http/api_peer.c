@@ -7,7 +7,9 @@
 #include "engine/account.h"
 #include "engine/facts.h"
 #include "engine/standby.h"
+#include "engine/sync_asked.h"
 #include "engine/sync_check.h"
+#include "engine/sync_piece.h"
 #include "http/api.h"
 #include "http/reply.h"
 #include "http/wait.h"
@@ -39,9 +41,10 @@ http_peer_health(struct request *r)
 }
 
 static void
-reply_members(struct request *r)
+reply_members(struct request *r, bool late)
 {
-    CLEANUP(member_list_free) struct member_list list = members_get(r->http->config.engine);
+    CLEANUP(member_list_free)
+    struct member_list list = members_for(r->http->config.engine, r->header.node_id, late);
 
     reply_json(r, 200, json_pack("{s:o}", "members", cluster_members_json(&list)));
 }
@@ -49,25 +52,25 @@ reply_members(struct request *r)
 void
 http_peer_members_get(struct request *r)
 {
-    reply_members(r);
+    reply_members(r, false);
 }
 
 void
 http_peer_members_create(struct request *r)
 {
+    struct members_taken taken;
     struct error e;
-    bool changed;
 
     if (cluster_members_take(
             r->http->config.engine, json_object_get(r->json, "members"), r->header.node_id,
-            MEMBERS_TOLD, &changed, &e) != ERR_OK) {
+            MEMBERS_TOLD, &taken, &e) != ERR_OK) {
         reply_error(r, &e, NULL);
         return;
     }
-    if (changed) {
+    if (taken.changed) {
         cluster_wake(r->http->config.cluster);
     }
-    reply_members(r);
+    reply_members(r, taken.late);
 }
 
 /* ---- the draft ---- */
@@ -199,46 +202,17 @@ http_peer_account_create(struct request *r)
 
 /* ---- reading ---- */
 
-static err_t
-read_have(
-    const json_t *list, struct hash ret[SYNC_HAVE_MAX], size_t *ret_count, struct error *e)
-{
-    size_t count = json_array_size(list);
-
-    if (!json_is_array(list) || count > SYNC_HAVE_MAX) {
-        return error_set(
-            e, ERR_INVALID, "\"have\" is a list of at most %d commits", SYNC_HAVE_MAX);
-    }
-    for (size_t i = 0; i < count; i++) {
-        const char *hex = json_string_value(json_array_get(list, i));
-
-        if (hex == NULL || !hash_from_hex(hex, &ret[i])) {
-            return error_set(e, ERR_INVALID, "\"have\" holds what is no id of a commit");
-        }
-    }
-    *ret_count = count;
-    return ERR_OK;
-}
-
 void
 http_peer_config_read(struct request *r)
 {
-    struct hash have[SYNC_HAVE_MAX];
-    struct sync_wanted wanted = {.have = have};
-    struct lineage_entry *objects = NULL;
+    CLEANUP(sync_asked_free) struct sync_asked asked = {.objects = NULL};
     CLEANUP(sync_doc_free) struct sync_doc d = {.has_index = false};
     struct error e;
-    err_t code = read_have(json_object_get(r->json, "have"), have, &wanted.have_count, &e);
+    err_t code = sync_asked_read(r->json, &asked, &e);
 
     if (code == ERR_OK) {
-        code = sync_entries_read(
-            json_object_get(r->json, "objects"), &objects, &wanted.object_count, &e);
+        code = sync_doc_make(r->http->config.engine, &asked.wanted, &d, &e);
     }
-    wanted.objects = objects;
-    if (code == ERR_OK) {
-        code = sync_doc_make(r->http->config.engine, &wanted, &d, &e);
-    }
-    free(objects);
     if (code != ERR_OK) {
         reply_error(r, &e, NULL);
         return;
@@ -412,13 +386,21 @@ http_peer_config_replace(struct request *r)
     struct sync_doc d;
     struct error e;
     err_t code = sync_doc_read(r->json, &d, &e);
+    bool piece = code == ERR_OK && d.more;
 
     if (code == ERR_OK) {
         find_sender(r, &sender);
+    }
+    if (piece) {
+        code = sync_piece_take(r->http->config.engine, &d, &sender.origin, &result, &e);
+        sync_doc_free(&d);
+    } else if (code == ERR_OK) {
         code = sync_take(r->http->config.engine, &d, &sender.origin, &result, &e);
     }
     if (code != ERR_OK) {
         reply_not_taken(r, &result, &e, NULL);
+    } else if (piece) {
+        reply_taken(r, "stored", NULL);
     } else if (result.task == 0) {
         reply_taken(r, "same", NULL);
     } else {

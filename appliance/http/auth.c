@@ -224,6 +224,19 @@ is_peer(struct request *r)
     return false;
 }
 
+static bool
+is_member(struct request *r)
+{
+    const char *refusal = NULL;
+    struct error e;
+
+    if (members_admit(r->http->config.engine, r->header.node_id, &refusal, &e) != ERR_OK) {
+        reply_problem(r, 403, refusal, "%s", e.msg);
+        return false;
+    }
+    return true;
+}
+
 /* Says of whoever changes something whether that may be what all nodes share. The engine looks
  * at what a change is about: routes do not. */
 static void
@@ -250,6 +263,7 @@ auth_check(struct request *r)
     switch (r->route->permission) {
     case PERMISSION_NONE: return true;
     case PERMISSION_PEER: return is_peer(r);
+    case PERMISSION_MEMBER: return is_peer(r) && is_member(r);
     case PERMISSION_SETUP:
         if (account_configured(r->http->config.engine)) {
             reply_problem(r, 409, "conflict", "the node has an administrator already");

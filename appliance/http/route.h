@@ -25,7 +25,8 @@ enum route_family {
 enum permission {
     PERMISSION_NONE,
     PERMISSION_SETUP,
-    PERMISSION_PEER,
+    PERMISSION_PEER,   /* who has this node's peer key */
+    PERMISSION_MEMBER, /* and is a member, as far as it says who it is */
     PERMISSION_SIGNED_IN,
     PERMISSION_OPERATE,
     PERMISSION_EDIT,

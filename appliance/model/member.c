@@ -8,7 +8,8 @@
 #include "base/json.h"
 #include "model/value.h"
 
-#define SEQ_MAX ((int64_t)9007199254740991)
+#define SEQ_MAX     ((int64_t)9007199254740991)
+#define TIME_MAX_MS ((int64_t)253402300799999) /* the end of the year 9999 */
 
 #define ALNUM      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 #define PIN_PREFIX "sha256//"
@@ -24,6 +25,9 @@ member_to_json(const struct member *m)
         "schema_version", m->schema_version);
 
     ASSERT(j != NULL);
+    if (m->gone && m->gone_at_ms > 0) {
+        json_object_set_new(j, "gone_at_ms", json_integer(m->gone_at_ms));
+    }
     if (m->tables_address[0] != '\0') {
         json_object_set_new(j, "tables_address", json_string(m->tables_address));
         json_object_set_new(j, "tables_port", json_integer(m->tables_port));
@@ -207,6 +211,20 @@ read_tables(const json_t *j, struct member *m, struct error *e)
     return code;
 }
 
+/* An older release says nothing of the time, and a node that is there has none. */
+static err_t
+read_gone(const json_t *j, struct member *m, struct error *e)
+{
+    if (json_get_bool(j, "gone", &m->gone, NULL) != ERR_OK) {
+        return wrong("gone", "true or false is wanted", e);
+    }
+    if (m->gone && json_object_get(j, "gone_at_ms") != NULL &&
+        json_get_int(j, "gone_at_ms", 1, TIME_MAX_MS, &m->gone_at_ms, NULL) != ERR_OK) {
+        return wrong("gone_at_ms", "milliseconds since 1970 are wanted", e);
+    }
+    return ERR_OK;
+}
+
 err_t
 member_from_json(const json_t *j, struct member *ret, struct error *e)
 {
@@ -221,8 +239,8 @@ member_from_json(const json_t *j, struct member *ret, struct error *e)
     if (code == ERR_OK && json_get_int(j, "seq", 1, SEQ_MAX, &m.seq, NULL) != ERR_OK) {
         code = wrong("seq", "a number from 1 is wanted", e);
     }
-    if (code == ERR_OK && json_get_bool(j, "gone", &m.gone, NULL) != ERR_OK) {
-        code = wrong("gone", "true or false is wanted", e);
+    if (code == ERR_OK) {
+        code = read_gone(j, &m, e);
     }
     if (code == ERR_OK &&
         json_get_int(j, "schema_version", 1, INT_MAX, &schema_version, NULL) != ERR_OK) {

@@ -20,6 +20,7 @@ struct member {
     char id[MEMBER_ID_BYTES];
     int64_t seq;                /* 1 or more */
     bool gone;                  /* a tombstone */
+    int64_t gone_at_ms;         /* since when, by the clock of who made it; 0: not known */
     char name[65];              /* text type name */
     char url[MEMBER_URL_BYTES]; /* https://ADDRESS[:PORT]; "" only of a node alone */
     char pin[56]; /* "sha256//" and 44 characters of base64, as curl takes it; "" without URL */
@@ -32,7 +33,8 @@ struct member {
 };
 
 /* The record without the key: {gone, id, name, pin, release, schema_version, seq, url}, and
- * {tables_address, tables_port} where there is one. New reference. */
+ * {tables_address, tables_port} where there is one; gone_at_ms of a tombstone. New reference.
+ */
 json_t *member_to_json(const struct member *m);
 /* Fields that are not known are passed over: a newer release has more. ERR_INVALID names the
  * field. *ret has no key. */

@@ -46,6 +46,7 @@ struct schema_field {
                                   default_text parsed as JSON */
     const char *default_text;  /* FT_TEXT; for lists a JSON array; NULL = none */
     const char *const *values; /* FT_ENUM */
+    const int *values_since;   /* as since, of each of them; NULL: all came with the field */
     uint32_t value_count;
     enum kind ref_kind; /* FT_REF */
     uint64_t refs; /* bit set of the kinds to which it leads, also those of a record's fields */
@@ -80,6 +81,7 @@ struct schema_kind {
     bool singleton; /* id and name are the kind's name; always there */
     bool direct;    /* an edit commits at once instead of going to the draft */
     bool has_secret;
+    int since;                         /* SCHEMA_VERSION that brought it */
     bool manage;                       /* who may only edit may not change it */
     const struct schema_field *fields; /* field 0 is always "name" (FT_TEXT) */
     const struct value *defaults;      /* of the fields; of a required one, or of a list whose

@@ -37,8 +37,9 @@ bool validate_reached(const struct snapshot_pair *before, const struct snapshot_
  * is an error; its dates are warnings. Other kinds have nothing here. */
 void validate_object(const struct object *o, int64_t now_s, struct problems *p);
 
-/* Values in fields that came with a later schema_version than level, which is all that the node
- * behind knows: errors. */
+/* What came with a later schema_version than level, which is all that the node behind knows:
+ * the kind of the object (then nothing else is said of it), values in later fields, and later
+ * values of enumerations. Errors. */
 void validate_level(const struct object *o, int level, const char *behind, struct problems *p);
 
 /* What stands behind the keywords of HAProxy in an object's lists of lines: type and range,

@@ -119,38 +119,39 @@ static err_t
 walk_start(
     const struct store *s, const struct lineage_request *r, struct walk *w, struct error *e)
 {
-    CLEANUP(xfree_cleanup) int64_t *seqs = xcalloc(r->have_count + 1, sizeof *seqs);
-    err_t code = history_seq_of_id(s, r->head, &seqs[0], e);
+    size_t count = r->head_count + r->have_count;
+    CLEANUP(xfree_cleanup) int64_t *seqs = xcalloc(count + 1, sizeof *seqs);
+    err_t code = ERR_OK;
 
-    w->top = seqs[0];
-    for (size_t i = 0; code == ERR_OK && i < r->have_count; i++) {
-        code = history_find(s, &r->have[i], &seqs[i + 1], e);
-        w->top = seqs[i + 1] > w->top ? seqs[i + 1] : w->top;
+    for (size_t i = 0; code == ERR_OK && i < count; i++) {
+        code = i < r->head_count ? history_seq_of_id(s, &r->heads[i], &seqs[i], e)
+                                 : history_find(s, &r->have[i - r->head_count], &seqs[i], e);
+        w->top = seqs[i] > w->top ? seqs[i] : w->top;
     }
     if (code != ERR_OK) {
         return code;
     }
     w->marks = xcalloc((size_t)w->top + 1, 1);
-    mark(w, seqs[0], MARK_WANTED);
-    for (size_t i = 0; i < r->have_count; i++) {
-        if (seqs[i + 1] != 0) {
-            mark(w, seqs[i + 1], MARK_HAVE);
+    for (size_t i = 0; i < count; i++) {
+        if (seqs[i] != 0) {
+            mark(w, seqs[i], i < r->head_count ? MARK_WANTED : MARK_HAVE);
         }
     }
     return ERR_OK;
 }
 
+/* q: rows of seq and parent, falling; *row: whether it stands on one. */
 static err_t
-mark_parents(struct walk *w, struct query *q, int64_t seq, struct error *e)
+mark_parents(struct walk *w, struct query *q, int64_t seq, bool *row, struct error *e)
 {
-    bool row = false;
-    err_t code;
+    err_t code = ERR_OK;
 
-    query_again(q);
-    bind_i64(q, 1, seq);
-    while ((code = query_row(q, &row, e)) == ERR_OK && row) {
-        int64_t parent = col_i64(q, 0);
+    for (; code == ERR_OK && *row && col_i64(q, 0) >= seq; code = query_row(q, row, e)) {
+        int64_t parent = col_i64(q, 1);
 
+        if (col_i64(q, 0) > seq) {
+            continue; /* of one that is not looked at */
+        }
         if (parent < 1 || parent >= seq) {
             return error_set(
                 e, ERR_CORRUPT, "the database is damaged: a commit comes before its parent");
@@ -171,25 +172,29 @@ add_found(struct walk *w, int64_t seq)
 }
 
 static err_t
-walk_down(const struct store *s, struct walk *w, size_t max, struct error *e)
+walk_down(const struct store *s, struct walk *w, struct error *e)
 {
+    static const char sql[] =
+        "SELECT seq, parent_seq FROM commit_parent WHERE seq <= ? ORDER BY seq DESC";
     CLEANUP(query_cleanup) struct query q = {0};
-    err_t code = query_open(s->db, "SELECT parent_seq FROM commit_parent WHERE seq = ?", &q, e);
+    bool row = false;
+    err_t code = query_open(s->db, sql, &q, e);
 
+    if (code == ERR_OK) {
+        bind_i64(&q, 1, w->top);
+        code = query_row(&q, &row, e);
+    }
     for (int64_t seq = w->top; code == ERR_OK && w->pending > 0; seq--) {
         if (w->marks[seq] == 0) {
             continue;
         }
         if (w->marks[seq] == MARK_WANTED) {
-            if (w->count == max) {
-                return error_set(e, ERR_LIMIT, "more than %zu revisions are missing", max);
-            }
             add_found(w, seq);
             w->pending--;
         } else {
             w->marks[seq] = MARK_HAVE;
         }
-        code = mark_parents(w, &q, seq, e);
+        code = mark_parents(w, &q, seq, &row, e);
     }
     return code;
 }
@@ -251,9 +256,31 @@ read_commit(const struct store *s, int64_t seq, struct lineage_commit *ret, stru
     return lineage_entries(&q, &ret->entries, &ret->entry_count, e);
 }
 
+/* The oldest first, as far as a piece goes. */
+static err_t
+read_oldest(
+    const struct store *s, const struct walk *w, const struct lineage_request *q,
+    struct lineage *ret, struct error *e)
+{
+    bool cut = w->count > q->piece && w->count - q->piece > q->piece;
+    size_t most = cut ? q->piece : w->count;
+    size_t entries = 0;
+    err_t code = ERR_OK;
+
+    ret->items = xcalloc(most + 1, sizeof *ret->items);
+    while (code == ERR_OK && ret->count < most && entries <= q->piece_entries) {
+        struct lineage_commit *c = &ret->items[ret->count++];
+
+        code = read_commit(s, w->found[w->count - ret->count], c, e);
+        entries += c->entry_count;
+    }
+    return code;
+}
+
 err_t
 store_lineage(
-    struct store *s, const struct lineage_request *q, struct lineage *ret, struct error *e)
+    struct store *s, const struct lineage_request *q, struct lineage *ret, bool *ret_more,
+    struct error *e)
 {
     CLEANUP(walk_fini) struct walk w = {0};
     struct lineage found = {0};
@@ -266,18 +293,46 @@ store_lineage(
         code = walk_start(s, q, &w, e);
     }
     if (code == ERR_OK) {
-        code = walk_down(s, &w, q->max, e);
+        code = walk_down(s, &w, e);
     }
-    if (code == ERR_OK && w.count > 0) {
-        found.items = xcalloc(w.count, sizeof *found.items);
-    }
-    for (size_t i = w.count; code == ERR_OK && i > 0; i--) {
-        code = read_commit(s, w.found[i - 1], &found.items[found.count++], e);
+    if (code == ERR_OK) {
+        code = read_oldest(s, &w, q, &found, e);
     }
     if (code != ERR_OK) {
         lineage_free(&found);
         return code;
     }
     *ret = found;
+    *ret_more = found.count < w.count;
     return ERR_OK;
+}
+
+err_t
+store_ends(struct store *s, size_t max, struct hash **ret, size_t *ret_count, struct error *e)
+{
+    static const char sql[] = "SELECT l.id FROM discarded d JOIN commit_log l ON l.seq = d.seq "
+                              "ORDER BY d.seq DESC LIMIT ?";
+    CLEANUP(query_cleanup) struct query q = {0};
+    CLEANUP(xfree_cleanup) struct hash *found = xcalloc(max + 1, sizeof *found);
+    size_t count = 0;
+    bool row = false;
+    err_t code;
+
+    store_enter(s);
+    code = query_open(s->db, sql, &q, e);
+    if (code != ERR_OK) {
+        return code;
+    }
+    bind_i64(&q, 1, (int64_t)max);
+    while ((code = query_row(&q, &row, e)) == ERR_OK && row) {
+        code = col_hash(&q, 0, &found[count++], e);
+        if (code != ERR_OK) {
+            return code;
+        }
+    }
+    if (code == ERR_OK) {
+        *ret = TAKE(found);
+        *ret_count = count;
+    }
+    return code;
 }

@@ -35,17 +35,26 @@ store_has_commit(struct store *s, const struct hash *id, bool *ret, struct error
 MUST_USE err_t store_is_ancestor(
     struct store *s, const struct hash *a, const struct hash *b, bool *ret, struct error *e);
 
-/* head and its ancestors, but those that are among have or ancestors of one of have; what of
- * have is not stored is passed over. ERR_NOT_FOUND: head is not stored. ERR_LIMIT: more than
- * max commits. */
+/* heads and their ancestors, but those that are among have or ancestors of one of have; what of
+ * have is not stored is passed over. Where they are more than twice piece, or changed more than
+ * piece_entries objects in all, only the oldest of them, but one at least, and *ret_more says
+ * so: no more than piece of them, and none after the one whose changes are too many.
+ * ERR_NOT_FOUND: one of heads is not stored. */
 struct lineage_request {
-    const struct hash *head;
+    const struct hash *heads;
+    size_t head_count;
     const struct hash *have;
-    size_t have_count, max;
+    size_t have_count;
+    size_t piece, piece_entries;
 };
 
 MUST_USE err_t store_lineage(
-    struct store *s, const struct lineage_request *q, struct lineage *ret, struct error *e);
+    struct store *s, const struct lineage_request *q, struct lineage *ret, bool *ret_more,
+    struct error *e);
+/* The newest ends of branches that the head is not on, at most max of them: all that came
+ * without it becoming the head is one of these or an ancestor of one. *ret is malloc'ed. */
+MUST_USE err_t
+store_ends(struct store *s, size_t max, struct hash **ret, size_t *ret_count, struct error *e);
 /* Everything that a commit holds, sorted by kind's name and id; *ret is malloc'ed.
  * ERR_NOT_FOUND when its content is no longer kept. */
 MUST_USE err_t store_index(

@@ -12,6 +12,7 @@
 #define SEALED_MAX_BYTES ((size_t)256)
 
 static const char key_place[] = "member.peer_key ";
+static const char former_place[] = "former_key.peer_key ";
 
 err_t
 store_node_id(struct store *s, char ret[MEMBER_ID_BYTES], struct error *e)
@@ -133,8 +134,93 @@ put_row(struct store *s, struct query *q, const struct member *m, struct error *
     return query_run(q, e);
 }
 
+/* ---- the former key ---- */
+
+/* The time is sealed with the key: neither can be changed alone. */
+static void
+former_place_of(int64_t until_ms, struct buf *out)
+{
+    buf_printf(out, "%s%lld", former_place, (long long)until_ms);
+    ASSERT(!out->failed);
+}
+
+err_t
+store_former_key(struct store *s, struct former_key *ret, struct error *e)
+{
+    CLEANUP(query_cleanup) struct query q = {0};
+    CLEANUP(buf_wipe_fini) struct buf key = {.max = MEMBER_KEY_BYTES - 1};
+    CLEANUP(buf_fini) struct buf place = {.max = 128};
+    struct error why;
+    const uint8_t *sealed;
+    size_t bytes;
+    bool row = false;
+    err_t code;
+
+    *ret = (struct former_key){.key = ""};
+    store_enter(s);
+    code = query_open(s->db, "SELECT peer_key, until_ms FROM former_key", &q, e);
+    if (code == ERR_OK) {
+        code = query_row(&q, &row, e);
+    }
+    if (code != ERR_OK || !row) {
+        return code;
+    }
+    sealed = col_blob(&q, 0, &bytes);
+    former_place_of(col_i64(&q, 1), &place);
+    if (crypt_open(s->key, place.data, place.len, sealed, bytes, &key, &why) != ERR_OK) {
+        return error_set(
+            e, ERR_CORRUPT, "the database is damaged: the former peer key: %s", why.msg);
+    }
+    ret->until_ms = col_i64(&q, 1);
+    memcpy(ret->key, buf_str(&key), key.len + 1);
+    return ERR_OK;
+}
+
+static err_t
+drop_former(struct store *s, struct error *e)
+{
+    CLEANUP(query_cleanup) struct query q = {0};
+    err_t code = query_open(s->db, "DELETE FROM former_key", &q, e);
+
+    return code == ERR_OK ? query_run(&q, e) : code;
+}
+
+static err_t
+put_former(struct store *s, const struct former_key *former, struct error *e)
+{
+    static const char sql[] = "INSERT INTO former_key (one, peer_key, until_ms) "
+                              "VALUES (1, ?, ?)";
+    CLEANUP(query_cleanup) struct query q = {0};
+    CLEANUP(buf_fini) struct buf sealed = {.max = SEALED_MAX_BYTES};
+    CLEANUP(buf_fini) struct buf place = {.max = 128};
+    err_t code = drop_former(s, e);
+
+    if (code == ERR_OK && former->key[0] != '\0') {
+        code = query_open(s->db, sql, &q, e);
+    }
+    if (code != ERR_OK || former->key[0] == '\0') {
+        return code;
+    }
+    former_place_of(former->until_ms, &place);
+    crypt_seal(s->key, place.data, place.len, former->key, strlen(former->key), &sealed);
+    ASSERT(!sealed.failed);
+    bind_blob(&q, 1, (const uint8_t *)sealed.data, sealed.len);
+    bind_i64(&q, 2, former->until_ms);
+    return query_run(&q, e);
+}
+
+/* ---- all of it ---- */
+
 err_t
 store_member_put(struct store *s, const struct member *list, size_t count, struct error *e)
+{
+    return store_member_rekey(s, list, count, NULL, e);
+}
+
+err_t
+store_member_rekey(
+    struct store *s, const struct member *list, size_t count, const struct former_key *former,
+    struct error *e)
 {
     static const char sql[] =
         "INSERT INTO member (id, seq, gone, record, peer_key, at_ms) VALUES (?, ?, ?, ?, ?, ?)";
@@ -156,6 +242,9 @@ store_member_put(struct store *s, const struct member *list, size_t count, struc
     }
     for (size_t i = 0; code == ERR_OK && i < count; i++) {
         code = put_row(s, &q, &list[i], e);
+    }
+    if (code == ERR_OK && former != NULL) {
+        code = put_former(s, former, e);
     }
     return code == ERR_OK ? tx_commit(&t, e) : code;
 }

@@ -16,4 +16,16 @@ store_members(struct store *s, struct member **ret, size_t *ret_count, struct er
 MUST_USE err_t
 store_member_put(struct store *s, const struct member *list, size_t count, struct error *e);
 
+/* What the own peer key was before it was replaced. */
+struct former_key {
+    char key[MEMBER_KEY_BYTES]; /* "": there is none */
+    int64_t until_ms;           /* wall clock */
+};
+
+/* As store_member_put, and in the same transaction what the own key was; "" drops it. */
+MUST_USE err_t store_member_rekey(
+    struct store *s, const struct member *list, size_t count, const struct former_key *former,
+    struct error *e);
+MUST_USE err_t store_former_key(struct store *s, struct former_key *ret, struct error *e);
+
 #endif

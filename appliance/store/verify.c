@@ -301,6 +301,12 @@ check_members(struct store *s, int64_t *io_checked, struct error *e)
         crypt_wipe(members, count * sizeof *members);
         *io_checked += (int64_t)count;
     }
+    if (code == ERR_OK) {
+        struct former_key former;
+
+        code = store_former_key(s, &former, e);
+        crypt_wipe(former.key, sizeof former.key);
+    }
     return code;
 }
 

@@ -5,6 +5,8 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "base/log.h"
+#include "engine/sync_piece.h"
 #include "engine/task.h"
 #include "sync/inner.h"
 
@@ -176,41 +178,53 @@ cluster_wait_task(struct cluster *c, int64_t task, struct error *e)
 
 /* ---- pull ---- */
 
+struct fetching {
+    const struct sync_origin *origin;
+    struct sync_ends ends;
+    struct sync_result missing;
+};
+
+static json_t *
+ids_json(const struct hash *ids, size_t count)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < count; i++) {
+        char hex[SHA256_HEX + 1];
+
+        hash_hex(&ids[i], hex);
+        (void)json_array_append_new(list, json_string(hex));
+    }
+    return list;
+}
+
 /* What only history gets needs no content of the head, so any commit will do to start from;
  * what is taken over starts from this node's head. */
 static err_t
-wanted_json(
-    struct cluster *c, bool history, const struct sync_result *missing, json_t **ret,
-    struct error *e)
+wanted_json(struct cluster *c, const struct fetching *f, json_t **ret, struct error *e)
 {
     struct hash have[SYNC_HAVE_MAX];
     size_t count = 0;
     err_t code = sync_have(c->en, have, &count, e);
-    json_t *ids = json_array();
 
-    for (size_t i = 0; i < (history ? count : 1); i++) {
-        char hex[SHA256_HEX + 1];
-
-        hash_hex(&have[i], hex);
-        (void)json_array_append_new(ids, json_string(hex));
-    }
     *ret = json_pack(
-        "{s:o, s:o}", "have", ids, "objects",
-        sync_entries_json(missing->missing, missing->missing_count));
+        "{s:o, s:o, s:o}", "have", ids_json(have, f->origin->how == SYNC_STORED ? count : 1),
+        "stored", ids_json(f->ends.items, f->ends.count), "objects",
+        sync_entries_json(f->missing.missing, f->missing.missing_count));
     return code;
 }
 
 static err_t
 fetch(
-    struct cluster *c, const struct member *m, bool history, const struct sync_result *missing,
-    struct sync_doc *ret, struct error *e)
+    struct cluster *c, const struct member *m, const struct fetching *f, struct sync_doc *ret,
+    struct error *e)
 {
     CLEANUP(buf_fini) struct buf body;
     struct member self;
     struct call call;
     json_t *wanted = NULL;
     json_t *j = NULL;
-    err_t code = wanted_json(c, history, missing, &wanted, e);
+    err_t code = wanted_json(c, f, &wanted, e);
 
     members_self(c->en, &self);
     buf_init(&body, SYNC_DOC_MAX);
@@ -232,20 +246,58 @@ fetch(
     return code;
 }
 
+/* Stores the pieces before the last document. */
+static err_t
+fetch_last(
+    struct cluster *c, const struct member *m, struct fetching *f, struct sync_doc *ret,
+    struct error *e)
+{
+    struct sync_doc d = {.more = true};
+    size_t stored = 0;
+    err_t code = ERR_OK;
+
+    for (int i = 0; code == ERR_OK && d.more; i++) {
+        struct sync_result unused;
+
+        code = i == SYNC_PIECES_MAX ? error_set(e, ERR_LIMIT, "its history does not end")
+                                    : fetch(c, m, f, &d, e);
+        if (code != ERR_OK || !d.more) {
+            continue;
+        }
+        code = sync_ends_follow(&f->ends, &d, e);
+        if (code == ERR_OK) {
+            code = sync_piece_take(c->en, &d, f->origin, &unused, e);
+            stored += d.commits.count;
+        }
+        sync_doc_free(&d);
+        d.more = true;
+    }
+    if (stored > 0) {
+        log_info("%zu revisions of the history of %s were fetched", stored, m->name);
+    }
+    if (code == ERR_OK) {
+        *ret = d;
+    }
+    return code;
+}
+
 err_t
 cluster_pull_head(
     struct cluster *c, const struct member *m, struct hash *ret_head, struct error *e)
 {
-    struct sync_result result = {.missing_count = 0};
+    const struct sync_origin origin = {.how = SYNC_STORED, .from = m->name};
+    struct fetching f = {.origin = &origin};
     struct sync_doc d;
-    err_t code = fetch(c, m, true, &result, &d, e);
+    err_t code = sync_ends_get(c->en, &f.ends, e);
 
     if (code == ERR_OK) {
-        *ret_head = d.head;
-        code = sync_take(
-            c->en, &d, &(struct sync_origin){.how = SYNC_STORED, .from = m->name}, &result, e);
+        code = fetch_last(c, m, &f, &d, e);
     }
-    free(result.missing);
+    if (code == ERR_OK) {
+        *ret_head = d.head;
+        code = sync_take(c->en, &d, &origin, &f.missing, e);
+    }
+    free(f.missing.missing);
     return code;
 }
 
@@ -254,26 +306,27 @@ cluster_pull(
     struct cluster *c, const struct member *m, const struct sync_origin *origin,
     int64_t *ret_task, struct error *e)
 {
-    struct sync_result result = {.missing_count = 0};
-    err_t code = ERR_NOT_FOUND;
+    struct fetching f = {.origin = origin};
+    err_t code = sync_ends_get(c->en, &f.ends, e);
 
     *ret_task = 0;
+    code = code == ERR_OK ? ERR_NOT_FOUND : code;
     for (int i = 0; i < TRIES && code == ERR_NOT_FOUND; i++) {
         struct sync_doc d;
         struct sync_result next;
 
-        code = fetch(c, m, false, &result, &d, e);
+        code = fetch_last(c, m, &f, &d, e);
         if (code != ERR_OK) {
             break;
         }
         code = sync_take(c->en, &d, origin, &next, e);
-        free(result.missing);
-        result = next;
+        free(f.missing.missing);
+        f.missing = next;
     }
-    free(result.missing);
-    if (code == ERR_OK && result.task != 0) {
-        *ret_task = result.task;
-        code = cluster_wait_task(c, result.task, e);
+    free(f.missing.missing);
+    if (code == ERR_OK && f.missing.task != 0) {
+        *ret_task = f.missing.task;
+        code = cluster_wait_task(c, f.missing.task, e);
     }
     return code;
 }

@@ -282,7 +282,7 @@ push_if_changed(struct cluster *c)
     c->push = false;
     lock_give(&c->lock);
     if (push) {
-        json_decref(cluster_push(c, 0, NULL));
+        cluster_push_at_once(c);
     }
 }
 

@@ -120,6 +120,6 @@ json_t *cluster_members_json(const struct member_list *list);
 /* Takes such a list. from (may be NULL): id of whoever hands it over. */
 MUST_USE err_t cluster_members_take(
     struct engine *en, const json_t *list, const char *from, enum members_how how,
-    bool *ret_changed, struct error *e);
+    struct members_taken *ret, struct error *e);
 
 #endif

@@ -35,7 +35,7 @@ exchange(struct cluster *c, const struct member *m, struct error *e)
     struct call call;
     json_t *own = json_pack("{s:o}", "members", cluster_members_json(&list));
     json_t *j = NULL;
-    bool changed = false;
+    struct members_taken taken;
     err_t code = ERR_OK;
 
     buf_init(&body, MEMBERS_BYTES);
@@ -52,7 +52,7 @@ exchange(struct cluster *c, const struct member *m, struct error *e)
     }
     if (j != NULL && code == ERR_OK) {
         code = cluster_members_take(
-            c->en, json_object_get(j, "members"), m->id, MEMBERS_ASKED, &changed, e);
+            c->en, json_object_get(j, "members"), m->id, MEMBERS_ASKED, &taken, e);
     }
     json_decref(j);
     return code;

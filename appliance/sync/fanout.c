@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "engine/problems_json.h"
 #include "engine/task.h"
+#include "sync/fan.h"
 #include "sync/inner.h"
 
 #define PATH_CHECK   "/peer/v1/check"
@@ -19,20 +20,13 @@
 #define PROGRESS_MAX ((size_t)2 << 10)
 #define WORD_MAX     40
 
-struct fan;
-
 struct asked {
-    struct fan *fan;
     const struct member *member;
-    bool is_asked, ended, read;
-    struct call_answer answer;
-    json_t *row; /* what came of it */
+    json_t *row; /* what came of it; NULL: nothing yet */
 };
 
-struct fan {
+struct asking {
     struct cluster *c;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
     struct asked items[MEMBERS_MAX];
     size_t count;
 };
@@ -166,59 +160,20 @@ judge(const struct member *m, struct call_answer *a, struct problems *p)
 /* ---- asking ---- */
 
 static void
-on_answer(void *ctx, struct call_answer *a)
-{
-    struct asked *x = ctx;
-    struct fan *f = x->fan;
-
-    lock_take(&f->lock);
-    x->answer = *a;
-    a->body = (struct buf){.max = 0}; /* read by whoever waits */
-    x->ended = true;
-    ASSERT(pthread_cond_signal(&f->changed) == 0);
-    lock_give(&f->lock);
-}
-
-/* One that has ended and was not read; NULL: none is left. */
-static struct asked *
-await_next(struct fan *f)
-{
-    struct asked *found = NULL;
-    bool waits = true;
-
-    lock_take(&f->lock);
-    while (waits) {
-        waits = false;
-        for (size_t i = 0; i < f->count && found == NULL; i++) {
-            struct asked *x = &f->items[i];
-
-            found = x->ended && !x->read ? x : NULL;
-            waits = waits || (x->is_asked && !x->ended);
-        }
-        waits = waits && found == NULL;
-        if (waits) {
-            ASSERT(pthread_cond_wait(&f->changed, &f->lock) == 0);
-        }
-    }
-    lock_give(&f->lock);
-    return found;
-}
-
-static void
-tell_progress(struct fan *f, int64_t task)
+tell_progress(const struct asking *a, int64_t task)
 {
     CLEANUP(buf_fini) struct buf text;
 
     buf_init(&text, PROGRESS_MAX);
-    for (size_t i = 0; i < f->count; i++) {
-        const struct asked *x = &f->items[i];
+    for (size_t i = 0; i < a->count; i++) {
+        const struct asked *x = &a->items[i];
         const char *state = json_string_value(json_object_get(x->row, "state"));
 
         buf_printf(
             &text, "%s%s: %s", i > 0 ? ", " : "", x->member->name,
             state != NULL ? state : "is asked");
     }
-    task_note(engine_tasks(f->c->en), task, "%s", buf_str(&text));
+    task_note(engine_tasks(a->c->en), task, "%s", buf_str(&text));
 }
 
 /* The candidate as a body of such a call; call->body is that of body. */
@@ -242,22 +197,20 @@ fill_call(
 }
 
 static void
-ask(struct fan *f, const struct sync_doc *d, const struct member *self)
+ask(struct asking *a, const struct sync_doc *d, const struct member *self, struct fan *fan)
 {
     CLEANUP(buf_wipe_fini) struct buf body;
 
     buf_init(&body, SYNC_DOC_MAX);
-    for (size_t i = 0; i < f->count; i++) {
-        struct asked *x = &f->items[i];
+    for (size_t i = 0; i < a->count; i++) {
+        struct asked *x = &a->items[i];
         struct call call;
 
-        if (x->row != NULL) {
-            continue;
+        if (x->row == NULL) {
+            call = cluster_call_of(a->c, x->member, self);
+            fill_call(a->c, d, PATH_CHECK, &body, &call);
+            fan_ask(fan, &call, i);
         }
-        call = cluster_call_of(f->c, x->member, self);
-        fill_call(f->c, d, PATH_CHECK, &body, &call);
-        x->is_asked = true;
-        calls_start(f->c->calls, &call, on_answer, x);
     }
 }
 
@@ -266,35 +219,33 @@ cluster_check(void *ctx, const struct cluster_candidate *q, struct problems *p)
 {
     struct cluster *c = ctx;
     CLEANUP(member_list_free) struct member_list list = members_get(c->en);
-    struct fan *f = xcalloc(1, sizeof *f);
+    struct asking asking = {.c = c};
+    struct fan *fan = fan_new(c->calls);
+    struct call_answer answer;
     json_t *rows = json_array();
-    struct asked *x;
+    size_t who;
 
-    f->c = c;
-    lock_init(&f->lock);
-    lock_cond_init(&f->changed);
     for (size_t i = 0; i < list.count; i++) {
         const struct member *m = &list.items[i];
 
         if (i != list.self && !m->gone) {
-            f->items[f->count++] =
-                (struct asked){.fan = f, .member = m, .row = pass_over(c, q, m)};
+            asking.items[asking.count++] =
+                (struct asked){.member = m, .row = pass_over(c, q, m)};
         }
     }
-    tell_progress(f, q->task);
-    ask(f, q->doc, &list.items[list.self]);
-    while ((x = await_next(f)) != NULL) {
-        x->read = true;
-        x->row = judge(x->member, &x->answer, p);
-        buf_fini(&x->answer.body);
-        tell_progress(f, q->task);
+    tell_progress(&asking, q->task);
+    ask(&asking, q->doc, &list.items[list.self], fan);
+    while (fan_next(fan, &who, &answer)) {
+        struct asked *x = &asking.items[who];
+
+        x->row = judge(x->member, &answer, p);
+        buf_fini(&answer.body);
+        tell_progress(&asking, q->task);
     }
-    for (size_t i = 0; i < f->count; i++) {
-        (void)json_array_append_new(rows, f->items[i].row);
+    fan_free(fan);
+    for (size_t i = 0; i < asking.count; i++) {
+        (void)json_array_append_new(rows, asking.items[i].row);
     }
-    (void)pthread_cond_destroy(&f->changed);
-    (void)pthread_mutex_destroy(&f->lock);
-    free(f);
     return rows;
 }
 

@@ -90,13 +90,13 @@ read_member(const json_t *j, struct member *ret, struct error *e)
 err_t
 cluster_members_take(
     struct engine *en, const json_t *list, const char *from, enum members_how how,
-    bool *ret_changed, struct error *e)
+    struct members_taken *ret, struct error *e)
 {
     size_t count = json_array_size(list);
     struct member *offered;
     err_t code = ERR_OK;
 
-    *ret_changed = false;
+    *ret = (struct members_taken){.changed = false};
     if (!json_is_array(list) || count > MEMBERS_MAX) {
         return error_set(e, ERR_INVALID, "members are a list of at most %d", MEMBERS_MAX);
     }
@@ -108,7 +108,7 @@ cluster_members_take(
         code = members_merge(
             en,
             &(struct members_offer){.items = offered, .count = count, .from = from, .how = how},
-            ret_changed, e);
+            ret, e);
     }
     crypt_wipe(offered, (count + 1) * sizeof *offered);
     free(offered);

@@ -126,6 +126,9 @@ struct cluster_handing {
 MUST_USE err_t cluster_hand(
     struct cluster *c, const struct cluster_handing *h, char ret_code[CODE_BYTES],
     struct error *e);
+/* What an operator did to a server, which no node reloads for: to all nodes at the same time.
+ */
+void cluster_push_at_once(struct cluster *c);
 /* {"node", "state", "code", "detail"}: what became of something on a node. */
 json_t *
 cluster_row(const struct member *m, const char *state, const char *code, const char *detail);

@@ -162,7 +162,7 @@ introduce(struct joining *g, const struct member *m, struct error *e)
     json_t *own = json_pack("{s:o}", "members", cluster_members_json(&list));
     struct call call = call_of(g, m, "POST", "/peer/v1/members");
     json_t *answer = NULL;
-    bool changed;
+    struct members_taken taken;
     err_t code;
 
     buf_init(&body, MEMBERS_BYTES);
@@ -173,9 +173,24 @@ introduce(struct joining *g, const struct member *m, struct error *e)
     code = cluster_ask(g->c, &call, &answer, NULL, e);
     if (code == ERR_OK) {
         code = cluster_members_take(
-            g->c->en, json_object_get(answer, "members"), m->id, MEMBERS_JOINING, &changed, e);
+            g->c->en, json_object_get(answer, "members"), m->id, MEMBERS_JOINING, &taken, e);
     }
     json_decref(answer);
+    return code;
+}
+
+/* Who was forgotten learns from the first answer what it has to outbid; to one that left it is
+ * no member before that. */
+static err_t
+introduce_self(struct joining *g, struct error *e)
+{
+    err_t code = introduce(g, &g->target, e);
+    CLEANUP(member_list_free) struct member_list list = members_get(g->c->en);
+
+    if (code == ERR_OK &&
+        (list.items[list.self].seq != g->self.seq || !member_list_has(&list, g->target.id))) {
+        code = introduce(g, &g->target, e);
+    }
     return code;
 }
 
@@ -219,7 +234,7 @@ do_join(struct joining *g, const char *who, int64_t *ret_task, struct error *e)
     (void)snprintf(
         g->target.name, sizeof g->target.name, "%s",
         json_string_value(json_object_get(g->health, "name")));
-    code = introduce(g, &g->target, e);
+    code = introduce_self(g, e);
     if (code != ERR_OK) {
         return code;
     }
@@ -286,6 +301,7 @@ say_goodbye(struct cluster *c, const struct member_list *list)
     CLEANUP(buf_wipe_fini) struct buf body;
 
     tombstone.gone = true;
+    tombstone.gone_at_ms = clock_wall_ms(c->clock);
     tombstone.seq++;
     record = json_pack("{s:[o]}", "members", member_to_json(&tombstone));
     buf_init(&body, MEMBERS_BYTES);

@@ -8,10 +8,13 @@
 #include "base/json.h"
 #include "engine/facts.h"
 #include "engine/problems_json.h"
+#include "engine/sync_piece.h"
 #include "engine/task.h"
+#include "sync/fan.h"
 #include "sync/inner.h"
 
-#define TRIES 3
+#define TRIES           3
+#define CODE_FAR_BEHIND "far_behind"
 
 /* ---- one node ---- */
 
@@ -23,6 +26,28 @@ read_missing(const json_t *j, struct lineage_entry **ret, size_t *ret_count)
     return sync_entries_read(json_object_get(j, "missing"), ret, ret_count, &unused);
 }
 
+/* A call that brings it; call->body is that of body, which is empty. */
+static err_t
+fill_put(
+    struct cluster *c, const struct sync_doc *d, struct buf *body, struct call *call,
+    struct error *e)
+{
+    json_t *j = sync_doc_json(d);
+
+    json_canonical(j, body);
+    json_decref(j);
+    if (body->failed) {
+        return error_set(e, ERR_LIMIT, "the revision is larger than one message may be");
+    }
+    call->method = "PUT";
+    call->path = "/peer/v1/config";
+    call->body = buf_str(body);
+    call->body_len = body->len;
+    call->timeout_ms = c->tunables->sync_call_ms;
+    call->answer_max = MEMBERS_BYTES;
+    return ERR_OK;
+}
+
 static err_t
 put(struct cluster *c, const struct member *m, const struct sync_doc *d, json_t **ret,
     char code_name[CODE_BYTES], struct error *e)
@@ -30,21 +55,15 @@ put(struct cluster *c, const struct member *m, const struct sync_doc *d, json_t 
     CLEANUP(buf_wipe_fini) struct buf body;
     struct member self;
     struct call call;
-    json_t *j = sync_doc_json(d);
     err_t code;
 
     members_self(c->en, &self);
-    buf_init(&body, SYNC_DOC_MAX);
-    json_canonical(j, &body);
-    json_decref(j);
     call = cluster_call_of(c, m, &self);
-    call.method = "PUT";
-    call.path = "/peer/v1/config";
-    call.body = buf_str(&body);
-    call.body_len = body.len;
-    call.timeout_ms = c->tunables->sync_call_ms;
-    call.answer_max = MEMBERS_BYTES;
-    code = cluster_ask(c, &call, ret, code_name, e);
+    buf_init(&body, SYNC_DOC_MAX);
+    code = fill_put(c, d, &body, &call, e);
+    if (code == ERR_OK) {
+        code = cluster_ask(c, &call, ret, code_name, e);
+    }
     crypt_wipe(&self, sizeof self);
     return code;
 }
@@ -59,6 +78,50 @@ make_doc(
     if (code == ERR_OK && h->expected != NULL) {
         ret->has_expected = true;
         ret->expected = *h->expected;
+    }
+    return code;
+}
+
+struct lacking {
+    struct sync_wanted wanted;
+    struct sync_ends ends; /* of the pieces that were handed on */
+};
+
+/* The pieces before the last document. Whoever is only behind fetches them: what a push hands
+ * on may be refused, and leaves nothing behind then. */
+static err_t
+make_last(
+    struct cluster *c, const struct cluster_handing *h, struct lacking *x, struct sync_doc *ret,
+    char ret_code[CODE_BYTES], struct error *e)
+{
+    struct sync_doc d = {.more = true};
+    err_t code = ERR_OK;
+
+    for (int i = 0; code == ERR_OK && d.more; i++) {
+        x->wanted.stored = x->ends.items;
+        x->wanted.stored_count = x->ends.count;
+        code = i == SYNC_PIECES_MAX ? error_set(e, ERR_LIMIT, "the history does not end")
+                                    : make_doc(c, h, &x->wanted, &d, e);
+        if (code != ERR_OK || !d.more) {
+            continue;
+        }
+        if (h->expected == NULL) {
+            (void)snprintf(ret_code, CODE_BYTES, CODE_FAR_BEHIND);
+            code = error_set(
+                e, ERR_LIMIT,
+                "it lacks more revisions than one message holds, and fetches them by itself");
+        }
+        if (code == ERR_OK) {
+            code = put(c, h->member, &d, NULL, ret_code, e);
+        }
+        if (code == ERR_OK) {
+            code = sync_ends_follow(&x->ends, &d, e);
+        }
+        sync_doc_free(&d);
+        d.more = true;
+    }
+    if (code == ERR_OK) {
+        *ret = d;
     }
     return code;
 }
@@ -107,19 +170,19 @@ cluster_hand(
     struct cluster *c, const struct cluster_handing *h, char ret_code[CODE_BYTES],
     struct error *e)
 {
+    struct lacking x = {
+        .wanted = {.have = h->have, .have_count = 1, .on_top = h->commit},
+    };
     struct lineage_entry *missing = NULL;
-    size_t missing_count = 0;
     err_t code = understands(c, h, ret_code, e);
 
     for (int i = 0; i < TRIES && code == ERR_NOT_FOUND; i++) {
-        struct sync_wanted wanted = {h->have, 1, missing, missing_count, h->commit};
-        struct sync_doc d = {.has_index = false};
+        struct sync_doc d;
         struct hash head;
         json_t *answer = NULL;
 
-        code = make_doc(c, h, &wanted, &d, e);
+        code = make_last(c, h, &x, &d, ret_code, e);
         if (code != ERR_OK) {
-            sync_doc_free(&d);
             break;
         }
         code = put(c, h->member, &d, &answer, ret_code, e);
@@ -128,9 +191,10 @@ cluster_hand(
         if (code == ERR_OK && json_object_get(answer, "missing") != NULL) {
             free(missing);
             missing = NULL;
-            code = read_missing(answer, &missing, &missing_count) == ERR_OK
+            code = read_missing(answer, &missing, &x.wanted.object_count) == ERR_OK
                        ? error_set(e, ERR_NOT_FOUND, "it lacks more than it was sent")
                        : error_set(e, ERR_UNAVAILABLE, "its answer is not understood");
+            x.wanted.objects = missing;
         } else if (code == ERR_OK) {
             code = check_taken(answer, &head, ret_code, e);
         }
@@ -166,37 +230,58 @@ cluster_note_taken(struct cluster *c, const struct member *m, const struct commi
     lock_give(&c->lock);
 }
 
+/* What is known of the node; a row that says why nothing is handed to it, or NULL. */
+static json_t *
+pass_over(struct cluster *c, const struct member *m, struct peer *ret)
+{
+    const struct peer *p;
+
+    *ret = (struct peer){.answered = false};
+    lock_take(&c->lock);
+    p = cluster_peer(c, m->id);
+    if (p != NULL) {
+        *ret = *p;
+    }
+    lock_give(&c->lock);
+    return ret->answered ? NULL : cluster_row(m, "skipped", "unreachable", ret->failure.msg);
+}
+
+static json_t *
+note_pushed(
+    struct cluster *c, const struct member *m, const struct commit *head, const char *code_name,
+    const struct error *failure)
+{
+    bool ok = failure->code == ERR_OK;
+    bool far = strcmp(code_name, CODE_FAR_BEHIND) == 0;
+    struct peer *p;
+
+    lock_take(&c->lock);
+    p = cluster_peer(c, m->id);
+    if (p != NULL) {
+        (void)snprintf(p->refused, sizeof p->refused, "%s", ok || far ? "" : failure->msg);
+    }
+    lock_give(&c->lock);
+    if (!ok) {
+        return cluster_row(m, far ? "skipped" : "failed", code_name, failure->msg);
+    }
+    cluster_note_taken(c, m, head);
+    return cluster_row(m, "ok", "", "");
+}
+
 static json_t *
 push_one(struct cluster *c, const struct member *m, const struct commit *head)
 {
     char code_name[CODE_BYTES] = "";
     struct error error = {.code = ERR_OK};
-    struct peer copy = {.answered = false};
-    struct peer *p;
-    err_t code;
+    struct peer known;
+    json_t *row = pass_over(c, m, &known);
 
-    lock_take(&c->lock);
-    p = cluster_peer(c, m->id);
-    if (p != NULL) {
-        copy = *p;
+    if (row != NULL) {
+        return row;
     }
-    lock_give(&c->lock);
-    if (!copy.answered) {
-        return cluster_row(m, "skipped", "unreachable", copy.failure.msg);
-    }
-    code = cluster_hand(
-        c, &(struct cluster_handing){.member = m, .have = &copy.head.id}, code_name, &error);
-    lock_take(&c->lock);
-    p = cluster_peer(c, m->id);
-    if (p != NULL) {
-        (void)snprintf(p->refused, sizeof p->refused, "%s", code == ERR_OK ? "" : error.msg);
-    }
-    lock_give(&c->lock);
-    if (code != ERR_OK) {
-        return cluster_row(m, "failed", code_name, error.msg);
-    }
-    cluster_note_taken(c, m, head);
-    return cluster_row(m, "ok", "", "");
+    error.code = cluster_hand(
+        c, &(struct cluster_handing){.member = m, .have = &known.head.id}, code_name, &error);
+    return note_pushed(c, m, head, code_name, &error);
 }
 
 json_t *
@@ -219,6 +304,77 @@ cluster_push(struct cluster *c, int64_t task, const char *first)
         }
     }
     return results;
+}
+
+/* Starts to hand it what leads from its head to this one, which this node still has then. */
+static void
+start_hand(
+    struct cluster *c, const struct member_list *list, size_t i, const struct commit *head,
+    struct fan *fan)
+{
+    const struct member *m = &list->items[i];
+    CLEANUP(buf_wipe_fini) struct buf body;
+    CLEANUP(sync_doc_free) struct sync_doc d = {.has_index = false};
+    char code_name[CODE_BYTES];
+    struct error unused;
+    struct peer known;
+    struct call call = cluster_call_of(c, m, &list->items[list->self]);
+    json_t *row = pass_over(c, m, &known);
+    const struct cluster_handing h = {.member = m, .have = &known.head.id};
+    const struct sync_wanted wanted = {h.have, 1, NULL, 0, NULL};
+    bool starts = row == NULL && understands(c, &h, code_name, &unused) == ERR_NOT_FOUND &&
+                  make_doc(c, &h, &wanted, &d, &unused) == ERR_OK && !d.more &&
+                  hash_equal(&d.head, &head->id);
+
+    json_decref(row);
+    buf_init(&body, SYNC_DOC_MAX);
+    if (starts && fill_put(c, &d, &body, &call, &unused) == ERR_OK) {
+        fan_ask(fan, &call, i);
+    }
+}
+
+/* What else it lacks is handed to it alone. */
+static void
+end_hand(
+    struct cluster *c, const struct member *m, const struct commit *head, struct call_answer *a)
+{
+    char code_name[CODE_BYTES];
+    struct error e = {.code = ERR_OK};
+    json_t *j = NULL;
+    json_t *row;
+
+    e.code = cluster_read_answer(a, &j, code_name, &e);
+    if (e.code == ERR_OK && json_object_get(j, "missing") != NULL) {
+        row = push_one(c, m, head);
+    } else {
+        if (e.code == ERR_OK) {
+            e.code = check_taken(j, &head->id, code_name, &e);
+        }
+        row = note_pushed(c, m, head, code_name, &e);
+    }
+    json_decref(row);
+    json_decref(j);
+}
+
+void
+cluster_push_at_once(struct cluster *c)
+{
+    CLEANUP(member_list_free) struct member_list list = members_get(c->en);
+    CLEANUP(view_cleanup) struct view *v = engine_view(c->en);
+    struct fan *fan = fan_new(c->calls);
+    struct call_answer answer;
+    size_t who;
+
+    for (size_t i = 0; i < list.count; i++) {
+        if (i != list.self && !list.items[i].gone) {
+            start_hand(c, &list, i, &v->head, fan);
+        }
+    }
+    while (fan_next(fan, &who, &answer)) {
+        end_hand(c, &list.items[who], &v->head, &answer);
+        buf_fini(&answer.body);
+    }
+    fan_free(fan);
 }
 
 /* ---- the table ---- */

@@ -14,7 +14,7 @@ INT_LIMIT = 2 ** 53 - 1
 
 KIND_KEYS = {"kind": str, "plural": str, "title": str, "scope": str, "singleton": bool,
              "direct": bool, "unique": list, "columns": list, "help": str, "fields": list}
-KIND_OPTIONS = {"permission": str}
+KIND_OPTIONS = {"permission": str, "since": int}
 KIND_PERMISSIONS = ("edit", "manage")
 LIST_WORDS = ("limit", "after", "q")  # query parameters of a list that are no fields
 FIELD_KEYS = {"name": str, "type": str, "label": str, "help": str, "effect": str}
@@ -27,7 +27,7 @@ TYPE_OPTIONS = {
     "bool": {},
     "int": {"min": int, "max": int},
     "text": {"text_type": str, "min": int, "max": int},
-    "enum": {"values": list},
+    "enum": {"values": list, "values_since": dict},
     "ref": {"ref": dict},
     "record": {"fields": list},
 }
@@ -224,13 +224,43 @@ def check_default(source, field):
         yield "no example"
 
 
+def check_version(since):
+    if not 2 <= since <= SCHEMA_VERSION:
+        yield "since %d is not between 2 and %d" % (since, SCHEMA_VERSION)
+
+
+def check_values_since(field):
+    for value, since in field.get("values_since", {}).items():
+        if value not in field["values"]:
+            yield "values_since names \"%s\", which is none of the values" % value
+        elif not has_type(since, int):
+            yield "\"%s\": since must be int" % value
+        else:
+            yield from check_version(since)
+            if since <= field.get("since", 1):
+                yield "\"%s\" came no later than its field" % value
+            if value == field.get("default"):
+                yield "\"%s\" came later than its field and is the default" % value
+
+
+def check_kind_since(kind):
+    """Nodes of an older release would refuse each revision that has such an object."""
+    if "since" not in kind:
+        return
+    yield from check_version(kind["since"])
+    if kind["scope"] != "shared":
+        yield "only a shared kind says since when it is there"
+    elif kind["singleton"]:
+        yield "a shared singleton, which is always there, cannot come later"
+
+
 def check_since(field):
     """A field that came later is left out of the canonical form while it has its default."""
+    yield from check_values_since(field)
     since = field.get("since")
     if since is None:
         return
-    if not 2 <= since <= SCHEMA_VERSION:
-        yield "since %d is not between 2 and %d" % (since, SCHEMA_VERSION)
+    yield from check_version(since)
     if field.get("required"):
         yield "a field that came later cannot be required"
     elif field.get("list") and field.get("default"):
@@ -327,6 +357,7 @@ def check_kind(source, kind):
         yield "", "a singleton's plural is its kind, and no other's is"
     if not is_sentence(kind["help"]):
         yield "", "help is no sentence"
+    yield from (("", reason) for reason in check_kind_since(kind))
     found = list(check_table(source, kind["fields"], ""))
     yield from found
     if not found:

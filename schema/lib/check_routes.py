@@ -6,7 +6,8 @@ import re
 from lib import check, names
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-PERMISSIONS = ("none", "setup", "signed_in", "operate", "edit", "manage", "peer")
+PERMISSIONS = ("none", "setup", "signed_in", "operate", "edit", "manage", "peer",
+               "member")
 RUNS = ("inline", "engine", "worker")
 FAMILIES = {"collection": "{kind}", "singleton": "{singleton}"}
 PATH = re.compile(r"(?:/(?:[a-z0-9_.]+|\{[a-z]+\}))+")
@@ -36,7 +37,7 @@ def check_words(source, route):
     for key, words in (("method", METHODS), ("permission", PERMISSIONS), ("runs", RUNS)):
         if route[key] not in words:
             yield "unknown %s \"%s\"" % (key, route[key])
-    start = "/peer/v1/" if route["permission"] == "peer" else "/api/v1/"
+    start = "/peer/v1/" if route["permission"] in ("peer", "member") else "/api/v1/"
     if not PATH.fullmatch(route["path"]) or not route["path"].startswith(start):
         yield "path \"%s\"" % route["path"]
     if not re.fullmatch(r"[a-z]+(?:_[a-z]+)*", route["id"]):

@@ -114,6 +114,10 @@ def refs_of(fields):
     return " | ".join("UINT64_C(1) << K_" + upper(kind) for kind in sorted(kinds)) or "0"
 
 
+def version_of_value(field, value):
+    return field["values_since"].get(value, field.get("since", 1))
+
+
 def field_rows(source, prefix, field, fields):
     name = "%s_%s" % (prefix, field["name"])
     low, high = limits_of(source, field)
@@ -139,6 +143,8 @@ def field_rows(source, prefix, field, fields):
     if field["type"] == "enum":
         yield "values", "values_" + name
         yield "value_count", str(len(field["values"]))
+        if "values_since" in field:
+            yield "values_since", "values_since_" + name
     if field["type"] == "ref":
         yield "ref_kind", "K_" + upper(field["ref"]["kind"])
     yield "refs", refs_of([field])
@@ -159,6 +165,9 @@ def table(source, prefix, fields):
         if field["type"] == "enum":
             values = ", ".join(c_string(v) for v in field["values"])
             out.append("static const char *const values_%s[] = {%s};\n\n" % (name, values))
+            if "values_since" in field:
+                versions = ", ".join(str(version_of_value(field, v)) for v in field["values"])
+                out.append("static const int values_since_%s[] = {%s};\n\n" % (name, versions))
         if field["type"] == "record":
             out.append(table(source, name, field["fields"]))
     out.append("static const struct schema_field fields_%s[] = {\n" % prefix)
@@ -204,6 +213,7 @@ def kind_rows(kind):
     yield "singleton", c_bool(kind["singleton"])
     yield "direct", c_bool(kind["direct"])
     yield "has_secret", c_bool(has_secret)
+    yield "since", str(kind.get("since", 1))
     yield "manage", c_bool(kind.get("permission") == "manage")
     yield "belongs", str(belongs_of(kind))
     yield "refs", refs_of(kind["fields"])

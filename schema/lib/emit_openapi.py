@@ -169,7 +169,7 @@ def parameters(words, route):
 def security(route):
     if route["permission"] in ("none", "setup"):
         return []
-    if route["permission"] == "peer":
+    if route["permission"] in ("peer", "member"):
         return [{"peer": []}]
     if route["method"] == "GET":
         return [{"session": []}, {"key": []}]

@@ -15,7 +15,8 @@ PERMISSIONS = {"none": "anybody", "setup": "anybody, until the node has an admin
                "operate": "administrators, keys with scope `operate`, `write` or `full`",
                "edit": "administrators, keys with scope `write` or `full`",
                "manage": "administrators, keys with scope `full`",
-               "peer": "other nodes, with the peer key of this one"}
+               "peer": "other nodes, with the peer key of this one",
+               "member": "members of the cluster, with the peer key of this node"}
 
 
 def value(item):
@@ -64,6 +65,10 @@ def facts(source, field, inside):
         yield "Examples", ", ".join(value(e) for e in field["examples"])
     if "since" in field:
         yield "Since", "schema version %d" % field["since"]
+    if "values_since" in field:
+        yield "Values that came later", ", ".join(
+            "%s (schema version %d)" % (value(v), since)
+            for v, since in field["values_since"].items())
     if field["type"] != "text" and error_of(source, field):
         yield "Error", error_of(source, field)
 
@@ -87,6 +92,8 @@ def kind_page(source, kind):
            "- Who may change it: %s\n" % PERMISSIONS[kind.get("permission", "edit")]]
     if kind["singleton"]:
         out.append("- There is always exactly one.\n")
+    if "since" in kind:
+        out.append("- Since: schema version %d\n" % kind["since"])
     out.append("\n## Fields\n\n")
     out += [field_section(source, f, "", 3) for f in kind["fields"]]
     return "".join(out).rstrip() + "\n"

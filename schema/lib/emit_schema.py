@@ -105,6 +105,7 @@ def hints_of(source, field, position):
         "x-secret": field.get("secret"),
         "x-protective": field.get("protective"),
         "x-since": field.get("since"),
+        "x-values-since": field.get("values_since"),
     }
     out = {key: value for key, value in all_hints.items() if value is not None}
     if field.get("examples"):
@@ -134,6 +135,7 @@ def kind_schema(source, kind):
             "x-kind": kind["kind"], "x-plural": kind["plural"], "x-scope": kind["scope"],
             "x-singleton": kind["singleton"], "x-direct": kind["direct"],
             "x-unique": kind["unique"], "x-columns": kind["columns"],
+            **({"x-since": kind["since"]} if "since" in kind else {}),
             **table_schema(source, kind["fields"], True)}
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Three nodes in namespaces of one machine: an apply until all of them store and run it, a state of
-a server until all have it, and a node that was cut off. With the time constants of the product."""
+a server until all have it, a node that was cut off, and one that was down. With the time constants
+of the product."""
 import argparse
 import os
 import subprocess
@@ -9,18 +10,14 @@ import time
 
 import filled
 import node
-from cluster import Cluster
+from cluster import Cluster, head, join
 from direct import call
 from filled import figure, median, timed
-from lab import HAPROXY, wait_for
+from lab import HAPROXY, stat_fields, wait_for
 
 
 def helper(one, verb):
     return call(os.path.join(one.run_dir, "helper.sock"), {"verb": verb})
-
-
-def head(one):
-    return one.api.get("/api/v1/status")["head"]["id"]
 
 
 def same_head(lab):
@@ -32,10 +29,8 @@ def fill(lab, count):
     ops = [{"op": "merge", "kind": "haproxy", "name": "haproxy", "body": {"maxconn": 500}},
            {"op": "create", "kind": "listener", "name": "web", "body": {"name": "web", "port": 80}}]
     apply(one, ops + list(filled.services(count)))
-    key = one.api.get("/api/v1/cluster/key")
     for other in lab.nodes[1:]:
-        other.api.expect(200, "POST", "/api/v1/cluster/join", key)
-        other.api.key = one.api.key
+        join(other, one)
     wait_for(lambda: same_head(lab), "all have joined", 60)
 
 
@@ -55,14 +50,14 @@ def settle(lab):
         wait_for(lambda o=one: not helper(o, "status")["old_workers"], "no old workers", 120)
 
 
-def floor(lab):
-    """haproxy -c on one node, and a reload of each, one after the other."""
-    with lab.nodes[0].ns:
+def floor(lab, nodes):
+    """haproxy -c on the first of them, and a reload of each, one after the other."""
+    with nodes[0].ns:
         checked = timed(lambda: subprocess.run(
-            [HAPROXY, "-c", "-f", lab.nodes[0].generation() + "/haproxy.cfg"], check=True,
+            [HAPROXY, "-c", "-f", nodes[0].generation() + "/haproxy.cfg"], check=True,
             capture_output=True))
     reloads = []
-    for one in lab.nodes:
+    for one in nodes:
         settle(lab)
         reloads.append(timed(lambda o=one: helper(o, "reload")))
     return checked + sum(reloads)
@@ -75,7 +70,7 @@ def bench_apply(lab, services, runs):
         took = timed(lambda n=n: change(lab.nodes[0], n))
         assert same_head(lab), "the apply was answered before all had it"
         settle(lab)
-        over.append(took - floor(lab))
+        over.append(took - floor(lab, lab.nodes))
     figure("apply on three nodes at %d services, ms over check and three reloads" % services,
            "%.0f" % median(over), "<= 300")
 
@@ -110,6 +105,36 @@ def bench_heal(lab, services, runs, commits):
            "%.1f" % median(times), "<= 3")
 
 
+def runs_for_s(pid):
+    """In steps of 10 ms."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - \
+        int(stat_fields(pid)[19]) / os.sysconf("SC_CLK_TCK")
+
+
+def bench_restart(lab, services, runs):
+    """From the start of lockstepd, which was down when the others moved on, while its HAProxy
+    ran on. What is stored was seen to serve."""
+    a, _, c = lab.nodes
+    times, floors = [], []
+    for n in range(runs):
+        settle(lab)
+        c.take_down("lockstepd")
+        before = c.running_digest()
+        wanted = change(a, n)["result"]["commit"]
+        c.put_up()
+        pid = c.pid_of("lockstepd")
+        wait_for(lambda w=wanted: head(c) == w, "healed", 60)
+        times.append(runs_for_s(pid) * 1000)
+        assert c.running_digest() != before, "stored, but not running"
+        wait_for(lambda: same_head(lab), "the same head")
+        settle(lab)
+        floors.append(floor(lab, [c]))
+    print("healing after a restart at %d services: %.0f ms, check and reload %.0f ms" % (
+        services, median(times), median(floors)))
+    figure("healing after a restart at %d services, ms over check and reload" % services,
+           "%.0f" % median([t - f for t, f in zip(times, floors)]), "<= 1000")
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--services", type=int, nargs="*", default=[10, 1000])
@@ -125,6 +150,7 @@ def main():
             bench_state(lab, services, given.runs)
             bench_heal(lab, services, given.runs, 1)
             bench_heal(lab, services, given.runs, 250)
+            bench_restart(lab, services, given.runs)
 
 
 if __name__ == "__main__":

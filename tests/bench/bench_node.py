@@ -3,7 +3,6 @@
 """What one lockstepd takes: memory after an apply and 1,000 requests, time until its first
 answer, processor time while nobody asks for anything; at several numbers of services."""
 import argparse
-import contextlib
 import os
 import resource
 import subprocess
@@ -11,7 +10,7 @@ import time
 
 import filled
 import node
-from filled import figure, median
+from filled import figure, median, processor_s
 
 STARTS = 7
 
@@ -22,16 +21,6 @@ def resident_mb(pid):
             if line.startswith("Rss:"):
                 return int(line.split()[1]) / 1024
     raise AssertionError("no Rss")
-
-
-def processor_s(pid):
-    """Of all its threads; those that ended between two calls are not counted."""
-    total = 0
-    for thread in os.listdir("/proc/%d/task" % pid):
-        with contextlib.suppress(FileNotFoundError):
-            with open("/proc/%d/task/%s/schedstat" % (pid, thread), encoding="ascii") as file:
-                total += int(file.read().split()[0])
-    return total / 1e9
 
 
 def bench_memory(one, count, wanted):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node with many services, and what benchmarks do with one."""
+import contextlib
 import json
 import os
 import statistics
@@ -78,6 +79,16 @@ def timed(work):
     return (time.monotonic() - start) * 1000
 
 
+def processor_s(pid):
+    """Of all its threads; those that ended between two calls are not counted."""
+    total = 0
+    for thread in os.listdir("/proc/%d/task" % pid):
+        with contextlib.suppress(FileNotFoundError):
+            with open("/proc/%d/task/%s/schedstat" % (pid, thread), encoding="ascii") as file:
+                total += int(file.read().split()[0])
+    return total / 1e9
+
+
 class Kept:
     """A connection for many requests."""
 
@@ -111,7 +122,7 @@ def answers(api):
         connection.close()
 
 
-def figure(name, value, wanted):
+def figure(name, value, wanted=""):
     """A line that tests/bench/run puts into its table."""
     print("@ %s|%s|%s" % (name, value, wanted), flush=True)
 

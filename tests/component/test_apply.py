@@ -110,6 +110,27 @@ class Refused(Case):
         self.refused(task, state)
         self.assertTrue([p for p in task["problems"] if p["code"] == "haproxy"], task)
 
+    def test_refusals_push_out_no_generation_that_served(self):
+        served = set()
+        for maxconn in range(3001, 3007):  # the one that runs, and five before it
+            self.api.patch("/api/v1/haproxy", maxconn=maxconn)
+            self.assertEqual(self.api.apply()["state"], "ok")
+            served.add(os.path.basename(self.node.generation("good")))
+        self.assertEqual((len(served), served - self.generations()), (6, set()))
+        weak = weak_certificate(self.node.root)
+        for number in range(6):
+            state = self.state()
+            self.api.create("certificates", name="weak%d" % number, **weak)
+            self.api.create("listeners", name="tls%d" % number, port=9500 + number, tls=True,
+                            certificates=["weak%d" % number])
+            self.refused(self.api.apply(), state)
+            self.assertEqual(served - self.generations(), set())
+        self.assertLessEqual(len(self.generations()), 12, "refused ones do not pile up")
+
+    def generations(self):
+        return {n for n in os.listdir(os.path.join(self.node.state, "generation"))
+                if n.isdigit()}
+
     def test_an_edit_made_during_an_apply_survives(self):
         self.api.create("monitors", name="before", interval_ms=7000)
         started = self.api.expect(202, "POST", "/api/v1/config/apply", {})

@@ -4,7 +4,6 @@
 import json
 import os
 import socket
-import subprocess
 import time
 import unittest
 
@@ -12,20 +11,15 @@ import node
 from api import Api
 from authority import Authority
 from backend import Backend
-from cluster import HUB, Cluster
+from cluster import HUB, QUICK, Cluster, head, join
 from node import Node
 
 VIP = "10.77.0.200"
-TUNABLES = {"sync_round_ms": 100, "sync_health_ms": 500, "sync_again_ms": 500}
 
 
 def conditions(one):
     """(name, node) -> condition."""
     return {(c["name"], c["node"]): c for c in one.api.get("/api/v1/cluster")["conditions"]}
-
-
-def head(one):
-    return one.api.get("/api/v1/status")["head"]["id"]
 
 
 def revision(one):
@@ -41,21 +35,17 @@ def wait_condition(one, name, about):
         raise AssertionError("%s, but %s" % (error, conditions(one))) from None
 
 
-def run_cli(one, *words):
-    config = os.path.join(one.root, "cli.json")
-    if not os.path.exists(config):
-        own = one.api.get("/api/v1/cluster/key")
-        with open(config, "w", encoding="ascii", opener=lambda p, f: os.open(p, f, 0o600)) as file:
-            json.dump({"url": own["url"], "key": one.api.key, "pin": own["pin"]}, file)
-    return subprocess.run([os.path.join(node.BUILD, "lockstep"), "--config", config, *words],
-                          check=True, capture_output=True, text=True).stdout
+def shown_by(one, *words):
+    done = one.cli(*words)
+    assert done.returncode == 0, done
+    return done.stdout
 
 
 def restart(one, **tunables):
     """Its daemon begins anew, with these tunables."""
     one.stop()
     with open(os.path.join(one.root, "tunables.json"), "w", encoding="ascii") as file:
-        json.dump(dict(node.TUNABLES, **TUNABLES, **tunables), file)
+        json.dump(dict(node.TUNABLES, **QUICK, **tunables), file)
     one.start()
     one.wait_ready()
 
@@ -65,7 +55,7 @@ class Pair(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.lab = Cluster(2, tunables=TUNABLES)
+        cls.lab = Cluster(2, tunables=QUICK)
         cls.addClassCleanup(cls.lab.close)
         cls.lab.set_up()
         cls.backend = Backend("one", HUB)
@@ -91,10 +81,7 @@ class Pair(unittest.TestCase):
 
     @classmethod
     def enter(cls, new):
-        key = cls.a.api.get("/api/v1/cluster/key")
-        new.api.expect(200, "POST", "/api/v1/cluster/join",
-                       {"url": key["url"], "key": key["key"], "pin": key["pin"]})
-        new.api.key = cls.a.api.key
+        join(new, cls.a)
 
     def quiet(self):
         for one in (self.a, self.b):
@@ -153,7 +140,7 @@ class Two(Pair):
             self.assertEqual(set(conditions(one)), {("diverged", other.name)}, conditions(one))
 
     def test_5_told_by_the_command_line(self):
-        shown = run_cli(self.a, "cluster")
+        shown = shown_by(self.a, "cluster")
         self.assertIn("error: diverged\n", shown)
         self.assertIn(revision(self.b), shown)
         self.assertIn("docs/runbooks/diverged.md", shown)
@@ -189,7 +176,7 @@ class Two(Pair):
                              [({"set": True, "changed": True},) * 2])
             self.assertNotIn("PRIVATE", json.dumps(answer))
         self.assertEqual([head(one) for one in (self.a, self.b)], before)
-        shown = run_cli(self.a, "compare", "n2")
+        shown = shown_by(self.a, "compare", "n2")
         self.assertIn("  - service left.test\n", shown)
         self.assertIn("  + service right.test\n", shown)
 
@@ -221,7 +208,7 @@ class Two(Pair):
     def test_8_another_node_at_the_address_has_another_pin(self):
         self.b.close()
         self.lab.nodes[1] = other = Node("n2", ns=self.b.ns, address=self.b.api.address,
-                                         tunables=TUNABLES)
+                                         tunables=QUICK)
         other.set_up()
         wait_condition(self.a, "tls_pin_differs", other)
 
@@ -239,7 +226,7 @@ class Holders(Pair):
             told = wait_condition(one, "no_holder", one)
             self.assertIn(VIP + "/24", told["cause"])
             self.assertEqual(told["page"], "docs/runbooks/no_holder.md")
-        self.assertIn("error: no_holder\n", run_cli(self.a, "cluster"))
+        self.assertIn("error: no_holder\n", shown_by(self.a, "cluster"))
         self.lab.vip(self.a, VIP)
         self.quiet()
 
@@ -250,7 +237,7 @@ class Holders(Pair):
             for holder in (self.a, self.b):
                 told = wait_condition(one, "two_holders", holder)
                 self.assertIn("n1, n2 have " + VIP, told["cause"])
-        self.assertIn("error: two_holders\n", run_cli(self.a, "cluster"))
+        self.assertIn("error: two_holders\n", shown_by(self.a, "cluster"))
         self.lab.release(self.b, VIP)
         self.quiet()
 
@@ -278,7 +265,7 @@ class Refusing(Pair):
                 told = wait_condition(one, "behind", self.b)
                 self.assertIn(revision(self.a), told["cause"])
                 self.assertIn(revision(self.b), told["cause"])
-            shown = run_cli(self.a, "cluster")
+            shown = shown_by(self.a, "cluster")
             self.assertIn("error: refusing\n", shown)
             self.assertIn("warning: behind\n", shown)
             self.assertNotEqual(head(self.a), head(self.b))
@@ -294,7 +281,7 @@ class Refusing(Pair):
         before = self.b.log().count(tried)
         node.wait_for(lambda: self.b.log().count(tried) >= before + 4, "and again")
         # The longest pause; a round takes a fifth of it.
-        self.assertGreater(time.monotonic() - from_s, 3 * TUNABLES["sync_again_ms"] / 1000)
+        self.assertGreater(time.monotonic() - from_s, 3 * QUICK["sync_again_ms"] / 1000)
         self.assertEqual(self.b.log().count("warning: revision"), 1, self.b.log())
         self.assertNotIn("warning: node n1", self.b.log())
         failed = [t for t in self.b.api.get("/api/v1/tasks")["items"] if t["state"] == "failed"]

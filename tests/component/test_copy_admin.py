@@ -8,16 +8,15 @@ import json
 import os
 import sqlite3
 import ssl
-import subprocess
 import threading
 import unittest
 
 import node
 from api import Api
 from backend import Server
-from cluster import Cluster
+from cluster import TUNABLES, Cluster, join
+from peer import Caller
 
-TUNABLES = {"sync_round_ms": 100, "sync_health_ms": 1000, "sync_again_ms": 1000}
 COPY = "/api/v1/cluster/admin"
 TAKE = "/peer/v1/account"
 FIRST, SECOND = "the first password of nina", "the second password of nina"
@@ -25,17 +24,21 @@ HASH = "scrypt$15$8$1$" + "A" * 22 + "$" + "B" * 42 + "A"
 
 
 class Older(http.server.BaseHTTPRequestHandler):
-    """What a release without the route answers."""
+    """What a release without the route answers; its health as that of the node it stands for."""
 
-    def do_POST(self):
-        body = json.dumps({"status": 404, "code": "not_found", "detail": "no such path"}).encode()
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(404)
+    def answer(self, status, said):
+        body = json.dumps(said).encode()
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
-    do_GET = do_POST
+    def do_POST(self):
+        self.answer(404, {"status": 404, "code": "not_found", "detail": "no such path"})
+
+    def do_GET(self):
+        self.answer(200, self.server.health)
 
     def log_message(self, *_args):
         """Requests are not logged."""
@@ -43,12 +46,15 @@ class Older(http.server.BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def older_release(one):
-    """Stands where the node stood, with its key."""
+    """Ends the node and stands where it stood, with its key."""
+    health = Caller(one).get("/peer/v1/health")
+    one.stop()
     data = os.path.join(one.state, "data")
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(os.path.join(data, "api.crt"), os.path.join(data, "api.key"))
     with one.ns:
         server = Server((one.api.address, one.api.port), Older)
+    server.health = health
     server.socket = tls.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
@@ -78,10 +84,7 @@ class Copy(unittest.TestCase):
         cls.lab = Cluster(2, tunables=TUNABLES)
         cls.addClassCleanup(cls.lab.close)
         cls.a, cls.b = cls.lab.set_up().nodes
-        key = cls.a.api.get("/api/v1/cluster/key")
-        cls.b.api.expect(200, "POST", "/api/v1/cluster/join",
-                         {"url": key["url"], "key": key["key"], "pin": key["pin"]})
-        cls.b.api.key = cls.a.api.key
+        join(cls.b, cls.a)
         cls.a.api.unlock = True  # there is no VIP
         cls.a.api.create("admins", name="nina", password=FIRST, note="on call")
         cls.peer = Api(cls.b.api.address, cls.b.api.port,
@@ -89,6 +92,10 @@ class Copy(unittest.TestCase):
 
     def copy(self, status=200, caller=None, **body):
         return (caller or self.a.api).expect(status, "POST", COPY, body)
+
+    def sees_b(self):
+        nodes = self.a.api.get("/api/v1/cluster")["nodes"]
+        return next(n for n in nodes if n["name"] == "n2")
 
     def signs_in(self, one, password):
         there = Api(one.api.address, one.api.port)
@@ -196,15 +203,8 @@ class Copy(unittest.TestCase):
                          ("key backup on another node", "created administrator eve"))
 
     def test_6_the_command(self):
-        config = os.path.join(self.a.root, "cli.json")
-        own = self.a.api.get("/api/v1/cluster/key")
-        with open(config, "w", encoding="ascii", opener=lambda p, f: os.open(p, f, 0o600)) as file:
-            json.dump({"url": own["url"], "key": self.a.api.key, "pin": own["pin"]}, file)
-
         def run_cli(status, *words):
-            done = subprocess.run(
-                [os.path.join(node.BUILD, "lockstep"), "--config", config, "admin", *words],
-                check=False, capture_output=True, text=True)
+            done = self.a.cli("admin", *words)
             self.assertEqual(done.returncode, status, done)
             return done.stdout + done.stderr
         self.a.api.patch("/api/v1/admins/nina", password=FIRST)
@@ -218,10 +218,11 @@ class Copy(unittest.TestCase):
         run_cli(2, "copy-to")
 
     def test_7_an_older_release_and_a_node_that_is_away(self):
-        self.b.stop()
         with older_release(self.b):
+            node.wait_for(lambda: self.sees_b()["answers"], "it is seen to answer")
             refused = self.copy(409, node="n2", admin="nina")
             self.assertIn("update it first", refused["detail"])
+        node.wait_for(lambda: not self.sees_b()["answers"], "it is seen to be away")
         self.assertIn("n2", self.copy(503, node="n2", admin="nina")["detail"])
         self.assertEqual(audit(self.a)[-1][1], "administrator nina to n2: same")
 

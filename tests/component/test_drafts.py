@@ -12,11 +12,8 @@ import unittest
 import node
 from api import Api
 from authority import Authority
-from cluster import Cluster
-from test_conditions import run_cli
-from test_sync import head, join, key_of
+from cluster import QUICK, Cluster, head, in_step, join, key_of
 
-TUNABLES = {"sync_round_ms": 100, "sync_health_ms": 1000, "sync_again_ms": 1000}
 # What is larger than a question no longer gets through; answers do.
 LARGE = "add rule bridge lab forward iifname %s oifname %s meta length > 1000 drop\n"
 SERVERS = 60  # more than fit into one packet, when they are named one by one
@@ -41,7 +38,8 @@ def objhash(content):
 class Drafts(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.lab = Cluster(2, tunables=TUNABLES, crash_file=True)
+        # A link that is cut in the middle of an answer is waited for so long.
+        cls.lab = Cluster(2, tunables=dict(QUICK, sync_read_ms=3000), crash_file=True)
         cls.addClassCleanup(cls.lab.close)
         cls.lab.set_up()
         cls.a, cls.b = cls.lab.nodes
@@ -52,29 +50,21 @@ class Drafts(unittest.TestCase):
             cls.a.api.create("pools", name=name)
         assert cls.a.api.apply()["state"] == "ok"
         join(cls.b, cls.a)
-        cls.b.api.key = cls.a.api.key
         cls.first = head(cls.a)
 
     def setUp(self):
-        self.in_step()
+        in_step(self.lab.nodes)
 
     def tearDown(self):
         self.lab.join_all()
         for one in self.lab.nodes:
             one.wait_ready()
             one.api.expect(204, "DELETE", "/api/v1/draft")
-        self.in_step()
+        in_step(self.lab.nodes)
         if head(self.a) != self.first:
             self.a.api.expect(200, "POST", "/api/v1/commits/%s/restore" % self.first, {})
             assert self.a.api.apply()["state"] == "ok", "restored"
             type(self).first = head(self.a)
-
-    def in_step(self):
-        def is_so():
-            nodes = [n.api.get("/api/v1/cluster")["nodes"] for n in self.lab.nodes]
-            return (head(self.a) == head(self.b) and
-                    all(n["answers"] and n["relation"] == "in_step" for l in nodes for n in l))
-        node.wait_for(is_so, "in step")
 
     def take(self, status=200, **more):
         return self.a.api.expect(status, "POST", "/api/v1/cluster/drafts/take",
@@ -109,7 +99,7 @@ class Drafts(unittest.TestCase):
             self.assertEqual(seen, {k: v for k, v in rows(self.b).items() if k[0] != "node"})
             self.assertEqual({c["author"] for c in seen.values()}, {"key test"})
             self.assertIsNone(told["n2"]["detail"])
-        shown = run_cli(self.a, "drafts")
+        shown = self.a.cli("drafts").stdout
         self.assertIn("n2: 1 change of this node alone", shown)
         for name in ("fresh", "site", "p1", "p2"):
             self.assertIn(name, shown)
@@ -147,7 +137,7 @@ class Drafts(unittest.TestCase):
         self.assertEqual(mine.pop(("pool", "own"))["change"], "added")
         self.assertEqual(mine, before)
         self.assertEqual(self.a.api.apply()["state"], "ok")
-        self.in_step()
+        in_step(self.lab.nodes)
         for one in self.lab.nodes:
             one.api.expect(404, "GET", "/api/v1/pools/p2")
             self.assertEqual(one.api.get("/api/v1/pools/p1")["balance"], "source")
@@ -216,7 +206,7 @@ class Drafts(unittest.TestCase):
                          (SERVERS, SERVERS, None), taken)
         self.assertTrue(taken["detail"])
         self.assertEqual((rows(self.a), rows(self.b)), (before, before))
-        self.in_step()
+        in_step(self.lab.nodes)
         taken = self.take()
         self.assertEqual((taken["taken"], taken["stored"], taken["left"]), (SERVERS, 0, 0), taken)
         self.assertEqual((rows(self.a), rows(self.b)), (before, {}))
@@ -231,7 +221,7 @@ class Drafts(unittest.TestCase):
                     "POST", "/api/v1/cluster/drafts/take", {"node": "n2"}))
                 who.wait_ready()
                 self.assert_whole(before)
-                self.in_step()
+                in_step(self.lab.nodes)
                 self.assertEqual(self.take()["left"], 0)
                 self.assertEqual((rows(self.a), rows(self.b)), (before, {}))
                 self.a.api.expect(204, "DELETE", "/api/v1/draft")
@@ -254,7 +244,7 @@ class Drafts(unittest.TestCase):
         self.b.api.patch("/api/v1/pools/p2", balance="source")
         self.a.api.patch("/api/v1/pools/p1", balance="leastconn")
         self.assertEqual(self.a.api.apply()["state"], "ok")
-        self.in_step()
+        in_step(self.lab.nodes)
         told = rows(self.b)
         self.assertTrue(told["pool", "p1"]["conflict"])
         self.assertFalse(told["pool", "p2"]["conflict"])
@@ -271,7 +261,7 @@ class Drafts(unittest.TestCase):
                                  {"only": {"objects": [{"kind": "pool", "name": "p2"}]}})
         self.assertEqual(task["state"], "ok", task)
         self.a.api.expect(204, "DELETE", "/api/v1/draft/pool/p1")
-        self.in_step()
+        in_step(self.lab.nodes)
         for one in self.lab.nodes:
             self.assertEqual(one.api.get("/api/v1/pools/p1")["balance"], "leastconn")
             self.assertEqual(one.api.get("/api/v1/pools/p2")["balance"], "source")
@@ -283,7 +273,7 @@ class Drafts(unittest.TestCase):
         self.a.api.patch("/api/v1/pools/p1", balance="random")
         self.assertEqual(self.a.api.apply()["state"], "ok")
         self.lab.join_all()
-        self.in_step()
+        in_step(self.lab.nodes)
         told = rows(self.b)
         self.assertEqual([told[k]["conflict"] for k in (("pool", "p1"), ("haproxy", "haproxy"))],
                          [True, False])

@@ -9,8 +9,7 @@ import unittest
 
 import api as api_module
 import node
-from cluster import Cluster
-from test_sync import TUNABLES, head, join
+from cluster import TUNABLES, Cluster, head, join
 
 VIP = "10.77.0.200"
 UNLOCK = {"Lockstep-Unlock": "no-holder"}
@@ -61,7 +60,6 @@ class Lock(unittest.TestCase):
         assert task["state"] == "ok", task
         api.expect(200, "PUT", "/api/v1/servers/v1/state", {"state": "drain"})
         join(cls.b, cls.a)
-        cls.b.api.key = api.key
         cls.former = api.get("/api/v1/commits?limit=1000")["items"][-1]["id"]
         node.wait_for(lambda: head(cls.a) == head(cls.b), "in step")
 

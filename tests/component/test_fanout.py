@@ -8,16 +8,14 @@ import shutil
 import signal
 import socket
 import sqlite3
-import subprocess
 import tempfile
 import unittest
 
 import node
-from cluster import ASKING, Cluster, edges
+from cluster import ASKING, TUNABLES, Cluster, edges, head, in_step, join
 from lab import HAPROXY
 from thief import Thief
 
-TUNABLES = {"sync_round_ms": 100, "sync_health_ms": 1000, "sync_again_ms": 1000}
 JSON = {"Content-Type": "application/json"}
 TRIED = ("activate", "load", "verify")  # states of a trial, on the node that is on trial
 
@@ -35,10 +33,6 @@ if [ "$1" = -c ]; then
 fi
 exec %s "$@"
 """
-
-
-def head(one):
-    return one.api.get("/api/v1/status")["head"]["id"]
 
 
 def rows_of(one):
@@ -63,13 +57,6 @@ def traces_of(one):
             .split("\nPid: ")[1].split("\n")[0], "config": one.config()}
 
 
-def in_step(lab):
-    for one in lab.nodes:
-        node.wait_for(lambda o=one: all(n["relation"] == "in_step" for n in
-                                        o.api.get("/api/v1/cluster")["nodes"]),
-                      one.name + " sees all in step", 20)
-
-
 class Three(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -88,15 +75,12 @@ class Three(unittest.TestCase):
             one.api.unlock = True  # there is no VIP
             with open(os.path.join(one.state, "name"), "w", encoding="ascii") as file:
                 file.write(one.name)
-        key = cls.a.api.get("/api/v1/cluster/key")
         for other in (cls.b, cls.c):
-            other.api.expect(200, "POST", "/api/v1/cluster/join",
-                             {"url": key["url"], "key": key["key"], "pin": key["pin"]})
-            other.api.key = cls.a.api.key
+            join(other, cls.a)
 
     def setUp(self):
         self.a.api.expect(204, "DELETE", "/api/v1/draft")
-        in_step(self.lab)
+        in_step(self.lab.nodes)
 
     def checks_of(self, one):
         try:
@@ -162,10 +146,10 @@ class Three(unittest.TestCase):
                                  json.dumps({"skip_nodes": ["n2", "n9"]}), JSON)
         self.assertEqual(unknown.status, 422)
         self.assertEqual([p["pointer"] for p in unknown.json["errors"]], ["/skip_nodes/1"])
-        refused = self.cli("apply", "--unlock")
+        refused = self.a.cli("apply", "--unlock")
         self.assertNotEqual(refused.returncode, 0)
         self.assertIn("on n2: listener more /port: ", refused.stderr)
-        done = self.cli("apply", "--unlock", "--skip-node", "n2")
+        done = self.a.cli("apply", "--unlock", "--skip-node", "n2")
         self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
         task = self.a.api.get("/api/v1/tasks")["items"][0]
         self.assertEqual({n["node"]: n["code"] for n in task["result"]["checked"]},
@@ -175,17 +159,7 @@ class Three(unittest.TestCase):
         self.assertEqual(head(self.c), head(self.a))
         self.assertNotEqual(head(self.b), head(self.a))
         self.doCleanups()  # it heals when the port is free
-        in_step(self.lab)
-
-    def cli(self, *words):
-        config = os.path.join(self.a.root, "cli.json")
-        if not os.path.exists(config):
-            own = self.a.api.get("/api/v1/cluster/key")
-            with open(config, "w", encoding="ascii",
-                      opener=lambda p, f: os.open(p, f, 0o600)) as file:
-                json.dump({"url": own["url"], "key": self.a.api.key, "pin": own["pin"]}, file)
-        return subprocess.run([os.path.join(node.BUILD, "lockstep"), "--config", config, *words],
-                              capture_output=True, text=True, timeout=60, check=False)
+        in_step(self.lab.nodes)
 
     def test_4_what_one_checker_refuses_is_applied_nowhere(self):
         self.refuse(self.c)
@@ -210,7 +184,7 @@ class Three(unittest.TestCase):
         self.assertEqual({n["node"]: (n["state"], n["code"]) for n in task["result"]["checked"]},
                          {"n2": ("skipped", "unreachable"), "n3": ("ok", "")})
         self.lab.join_all()
-        in_step(self.lab)
+        in_step(self.lab.nodes)
 
     def test_6_a_change_at_once_asks_nobody(self):
         before = [self.checks_of(n) for n in self.lab.nodes]
@@ -221,7 +195,7 @@ class Three(unittest.TestCase):
         self.assertEqual([y - x for x, y in zip(before, after)], [1, 1, 1])
         tasks = len(self.a.api.get("/api/v1/tasks")["items"])
         self.a.api.expect(200, "PUT", "/api/v1/servers/s1/state", {"state": "drain"})
-        in_step(self.lab)
+        in_step(self.lab.nodes)
         self.assertEqual([self.checks_of(n) for n in self.lab.nodes], after)
         self.assertEqual(len(self.a.api.get("/api/v1/tasks")["items"]), tasks)
 
@@ -250,17 +224,14 @@ class Trial(unittest.TestCase):
         cls.addClassCleanup(cls.lab.close)
         cls.lab.set_up()
         cls.a, cls.b, cls.c = cls.lab.nodes
-        key = cls.a.api.get("/api/v1/cluster/key")
         for one in cls.lab.nodes:
             one.api.unlock = True
         for other in (cls.b, cls.c):
-            other.api.expect(200, "POST", "/api/v1/cluster/join",
-                             {"url": key["url"], "key": key["key"], "pin": key["pin"]})
-            other.api.key = cls.a.api.key
+            join(other, cls.a)
 
     def setUp(self):
         self.a.api.expect(204, "DELETE", "/api/v1/draft")
-        in_step(self.lab)
+        in_step(self.lab.nodes)
 
     def apply(self):
         return self.a.api.expect(200, "POST", "/api/v1/config/apply?wait=1",
@@ -317,7 +288,7 @@ class Trial(unittest.TestCase):
         self.assertEqual((task["result"]["trial"]["node"], task["result"]["trial"]["state"]),
                          ("n2", "ok"))
         self.assertEqual(task["result"]["nodes"][0]["node"], "n2")
-        in_step(self.lab)
+        in_step(self.lab.nodes)
         after = [self.reloads(n) for n in self.lab.nodes]
         self.assertEqual([y - x for x, y in zip(before, after)], [1, 1, 1])
 
@@ -356,7 +327,7 @@ class Trial(unittest.TestCase):
 
     def test_5_a_standby_that_is_restarted_goes_back_at_once(self):
         self.hold(self.b, self.HOLD_MS)
-        in_step(self.lab)
+        in_step(self.lab.nodes)
         self.a.api.create("listeners", name="cut", port=8093, addresses=["127.0.0.1"])
         before = self.dies_after_the_trial()
         self.end(self.b)
@@ -364,7 +335,7 @@ class Trial(unittest.TestCase):
 
     def test_6_who_fails_itself_ends_the_trial(self):
         self.hold(self.b, self.HOLD_MS)
-        in_step(self.lab)
+        in_step(self.lab.nodes)
         self.a.api.create("listeners", name="own", port=8094, addresses=["127.0.0.1"])
         before = self.facts(self.b)
         with self.a.ns:
@@ -380,7 +351,7 @@ class Trial(unittest.TestCase):
 
     def test_7_wherever_who_asked_dies_all_run_their_heads_and_the_draft_is_there(self):
         self.hold(self.b, 4000)
-        in_step(self.lab)
+        in_step(self.lab.nodes)
         self.a.api.create("listeners", name="edge", port=8095, addresses=["127.0.0.1"])
         before = [(head(n), n.running_digest()) for n in self.lab.nodes]
         for place in edges(ASKING):
@@ -394,7 +365,7 @@ class Trial(unittest.TestCase):
                 self.assertEqual([c["name"] for c in self.a.api.get("/api/v1/draft")["changes"]],
                                  ["edge"])
         self.assertEqual(self.apply()["state"], "ok")
-        in_step(self.lab)
+        in_step(self.lab.nodes)
 
     def test_8_wherever_the_standby_dies_on_trial_it_ends_on_its_head(self):
         self.hold(self.b, self.HOLD_MS)
@@ -412,7 +383,7 @@ class Trial(unittest.TestCase):
                 self.goes_back(before[1])
                 self.assertEqual([self.facts(n) for n in self.lab.nodes], before)
         self.assertEqual(self.apply()["state"], "ok")
-        in_step(self.lab)
+        in_step(self.lab.nodes)
 
 
 if __name__ == "__main__":

@@ -17,11 +17,10 @@ import api as api_module
 import node
 from api import Api
 from backend import Backend
-from cluster import HUB, Cluster
+from cluster import HUB, TUNABLES, Cluster, head, join, seen
 from peer import Caller, FakePeer
 from shapes import FOLDER, Shapes
 from test_secrets import Stream, parts
-from test_sync import TUNABLES, head, join, seen
 
 # What the member record says of a node.
 CARRIED = {("node", "name"), ("node", "url"), ("node", "peers_address"), ("node", "peers_port")}
@@ -163,7 +162,6 @@ class Local(unittest.TestCase):
         cls.publish(cls.a, "first")
         for other in (cls.b, cls.c):
             join(other, cls.a)
-            other.api.key = cls.a.api.key
         cls.fake.enter(cls.a)
         cls.streams = [Stream(person) for person in cls.people]
         node.wait_for(lambda: len(cls.c.api.get("/api/v1/cluster")["nodes"]) == 4, "four")

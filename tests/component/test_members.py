@@ -1,14 +1,18 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """What each of three nodes knows of the others: keys that are replaced without a gap, nodes that
-came while one was away, and the way back to each. Real nodes on a bridge."""
+came while one was away, the way back to each, and nodes that belong no more. Real nodes on a
+bridge."""
 import threading
+import time
 import unittest
 
 import node
 from api import Api
-from cluster import Cluster
-from test_sync import TUNABLES, head, join, key_of, seen
+from cluster import TUNABLES, Cluster, head, in_step, join, key_of, seen
+from peer import Caller
+from test_fanout import traces_of
+from test_permission import ROUTES
 
 ROTATING = dict(TUNABLES, former_key_ms=3000)
 
@@ -64,15 +68,6 @@ class Three(unittest.TestCase):
         for one in cls.lab.nodes:
             one.api.unlock = True  # there is no VIP
         join(cls.b, cls.a)
-        cls.b.api.key = cls.a.api.key
-
-    def in_step(self, nodes=None):
-        nodes = nodes or self.lab.nodes
-
-        def is_so():
-            return len({head(n) for n in nodes}) == 1 and all(
-                seen(x, y)["relation"] == "in_step" for x in nodes for y in nodes)
-        node.wait_for(is_so, "in step")
 
     def apply(self, one, maxconn):
         one.api.patch("/api/v1/haproxy", maxconn=maxconn)
@@ -85,24 +80,23 @@ class Three(unittest.TestCase):
         self.lab.cut(self.a, self.c)
         node.wait_for(lambda: not seen(self.b, self.a)["answers"], "away")
         joined = join(self.c, self.b)
-        self.c.api.key = self.a.api.key
         self.assertEqual({n["name"]: n["knows"] for n in joined["nodes"]},
                          {"n1": False, "n2": True})
-        self.in_step([self.b, self.c])
+        in_step([self.b, self.c])
         # It is told by the one that it has heard of before, and knows the way to the new one.
         self.lab.join(self.a, self.b)
         node.wait_for(lambda: len(members(self.a)) == 3, "told")
         self.assertEqual(members(self.a)[key_of(self.c)["id"]]["key"], key_of(self.c)["key"])
         self.assertFalse(seen(self.a, self.c)["answers"])
         self.lab.join(self.a, self.c)
-        self.in_step()
+        in_step(self.lab.nodes)
         node.wait_for(lambda: agree(self.lab.nodes), "all know the same")
 
     def test_2_each_hands_on_to_all(self):
         for i, one in enumerate(self.lab.nodes):
             others = {n.name: "ok" for n in self.lab.nodes if n is not one}
             self.assertEqual(self.apply(one, 3000 + i), others)
-            self.in_step()
+            in_step(self.lab.nodes)
 
     def test_3_a_key_is_replaced_without_a_gap(self):
         old = key_of(self.a)["key"]
@@ -121,7 +115,7 @@ class Three(unittest.TestCase):
         # Behind it is until it has what was applied, and a draft is there until then.
         told = {c for c in watch.seen if c[1] not in ("behind", "unapplied_draft", "not_running")}
         self.assertEqual(told, set())
-        self.in_step()
+        in_step(self.lab.nodes)
 
     def test_4_who_was_away_longer_than_the_former_key_is_taken_learns_the_new_one(self):
         self.lab.cut(self.a, self.c)
@@ -135,18 +129,18 @@ class Three(unittest.TestCase):
         node.wait_for(lambda: seen(self.b, self.c)["answers"], "back")
         self.lab.join(self.a, self.c)
         node.wait_for(lambda: members(self.c)[key_of(self.a)["id"]]["key"] == new, "learnt")
-        self.in_step()
+        in_step(self.lab.nodes)
         node.wait_for(lambda: agree(self.lab.nodes), "all know the same")
         self.assertEqual(self.apply(self.c, 3200), {"n1": "ok", "n2": "ok"})
 
     def test_5_a_key_is_replaced_and_the_node_begins_anew(self):
-        """The former key is gone then; the node tells the others itself."""
+        """The node tells the others itself."""
         new = self.a.api.expect(200, "POST", "/api/v1/cluster/key")["key"]
         self.a.kill()
         self.a.start()
         self.a.wait_ready()
         self.assertEqual(key_of(self.a)["key"], new)
-        self.in_step()
+        in_step(self.lab.nodes)
         node.wait_for(lambda: agree(self.lab.nodes), "all know the same")
         self.assertEqual(self.apply(self.b, 3300), {"n1": "ok", "n3": "ok"})
 
@@ -164,8 +158,147 @@ class Three(unittest.TestCase):
         self.lab.join_all()
         for one in (self.a, self.b):
             node.wait_for(lambda o=one: seen(o, self.c)["url"] == moved, "found")
-        self.in_step()
+        in_step(self.lab.nodes)
         node.wait_for(lambda: agree(self.lab.nodes), "all know the same")
+
+
+class Restarted(unittest.TestCase):
+    """A node that begins anew while its former key is taken: nobody is locked out by that, and
+    the time is the one that was said."""
+
+    FOR_S = 12
+
+    def test_the_former_key_outlives_a_restart_and_not_its_time(self):
+        lab = Cluster(2, tunables=dict(TUNABLES, former_key_ms=1000 * self.FOR_S))
+        self.addCleanup(lab.close)
+        one = lab.set_up().nodes[0]
+        old = key_of(one)["key"]
+        begun = time.monotonic()
+        one.api.expect(200, "POST", "/api/v1/cluster/key")
+        made = time.monotonic()
+        one.kill()
+        one.start()
+        one.wait_ready()
+        status = answers(one, old)
+        self.assertLess(time.monotonic(), begun + self.FOR_S, "too slow to tell")
+        self.assertEqual(status, 200)
+        node.wait_for(lambda: answers(one, old) == 401, "it has ended")
+        self.assertGreater(time.monotonic(), begun + self.FOR_S)
+        self.assertLess(time.monotonic(), made + self.FOR_S + 5)
+        one.kill()
+        one.start()
+        one.wait_ready()
+        self.assertEqual(answers(one, old), 401)
+
+
+class Removed(unittest.TestCase):
+    """Three nodes of which one was forgotten, or left, while it or another one was away."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.lab = Cluster(3, tunables=TUNABLES)
+        cls.addClassCleanup(cls.lab.close)
+        cls.lab.set_up()
+        cls.a, cls.b, cls.c = cls.lab.nodes
+        for one in cls.lab.nodes:
+            one.api.unlock = True  # there is no VIP
+
+    def setUp(self):
+        self.lab.join_all()
+        if len(self.names(self.a)) == 2:
+            node.wait_for(lambda: self.names(self.c) == {"n3"}, "it is alone")
+        for one in (self.b, self.c):
+            if len(self.names(one)) != 3:
+                join(one, self.a)
+                one.api.key = self.a.api.key
+        node.wait_for(lambda: agree(self.lab.nodes), "all know the same")
+        node.wait_for(lambda: len({head(n) for n in self.lab.nodes}) == 1, "one head")
+
+    @staticmethod
+    def names(one):
+        return {n["name"] for n in one.api.get("/api/v1/cluster")["nodes"]}
+
+    def away(self, one):
+        for other in self.lab.nodes:
+            if other is not one:
+                self.lab.cut(one, other)
+                node.wait_for(lambda o=other: not seen(o, one)["answers"], "away")
+
+    def forget(self):
+        """Of n3, which does not hear of it."""
+        self.away(self.c)
+        told = self.a.api.expect(200, "POST", "/api/v1/cluster/forget", {"node": "n3"})
+        self.assertIn("lockstep peerkey --new", told["notice"])
+        node.wait_for(lambda: self.names(self.b) == {"n1", "n2"}, "the other one is told")
+
+    def test_1_what_a_forgotten_node_sends_is_refused_without_a_trace(self):
+        self.forget()
+        self.c.api.patch("/api/v1/haproxy", maxconn=4001)
+        self.assertEqual(self.c.api.apply()["state"], "ok")
+        push = Caller(self.c).read([head(self.a)])
+        calls = [r for r in ROUTES if r["permission"] == "member"]
+        self.assertEqual(len(calls), 8)
+        for one in (self.a, self.b):
+            before = traces_of(one)
+            caller = Caller(one, node_id=key_of(self.c)["id"])
+            for route in calls:
+                with self.subTest(one=one.name, route=route["id"]):
+                    answer = caller.raw(route["method"], route["path"],
+                                        push if "request" in route else None)
+                    self.assertEqual((answer.status, answer.json["code"]), (403, "forgotten"))
+                    self.assertRegex(answer.json["detail"], "^node n3 was forgotten on 2[0-9]{3}-"
+                                     "[0-9-]+T[0-9:.]+Z and must join again$")
+            told = caller.raw("POST", "/peer/v1/members", {"members": [
+                {**members(self.c)[key_of(self.c)["id"]], "url": "https://n9.invalid:8443"}]})
+            self.assertEqual(told.status, 200)
+            known = {m["id"]: m for m in told.json["members"]}
+            self.assertTrue(known[key_of(self.c)["id"]]["gone"])
+            for answer in (told.json, caller.get("/peer/v1/members")):
+                self.assertEqual([m for m in answer["members"] if "key" in m], [])
+            self.assertEqual(traces_of(one), before)
+        # The same is taken from a member.
+        answer = Caller(self.a, node_id=key_of(self.b)["id"]).put(push)
+        self.assertEqual((answer.status, answer.json["state"]), (200, "taken"))
+
+    def test_2_who_changed_while_it_was_forgotten_does_not_come_back_by_that(self):
+        self.forget()
+        for _ in range(3):
+            self.c.api.expect(200, "POST", "/api/v1/cluster/key")
+        self.lab.join_all()
+        node.wait_for(lambda: self.names(self.c) == {"n3"}, "it learns that it is alone")
+        for one in (self.a, self.b):
+            self.assertEqual(self.names(one), {"n1", "n2"})
+        self.c.api.expect(200, "POST", "/api/v1/cluster/key")
+        join(self.c, self.b)
+        for one in self.lab.nodes:
+            node.wait_for(lambda o=one: len(self.names(o)) == 3, "it is back")
+        node.wait_for(lambda: agree(self.lab.nodes), "all know the same")
+
+    def test_3_who_left_stays_away_though_one_has_not_heard_of_it(self):
+        self.away(self.a)
+        told = self.c.api.expect(200, "POST", "/api/v1/cluster/leave")
+        self.assertIn("lockstep peerkey --new", told["notice"])
+        node.wait_for(lambda: self.names(self.b) == {"n1", "n2"}, "told")
+        before = traces_of(self.c)
+        self.a.api.patch("/api/v1/haproxy", maxconn=4003)
+        self.assertEqual(self.a.api.apply()["state"], "ok")
+        push = Caller(self.a).read([head(self.c)])
+        answer = Caller(self.c, node_id=key_of(self.a)["id"]).put(push)
+        self.assertEqual((answer.status, answer.json["code"]), (403, "not_member"))
+        self.assertEqual(traces_of(self.c), before)
+        self.lab.join(self.a, self.c)
+        node.wait_for(lambda: self.names(self.a) == {"n1", "n2"}, "it hears of it from who left")
+        self.lab.join_all()
+        node.wait_for(lambda: seen(self.a, self.b)["answers"], "back")
+        self.assertEqual([self.names(n) for n in self.lab.nodes],
+                         [{"n1", "n2"}, {"n1", "n2"}, {"n3"}])
+        self.assertEqual(traces_of(self.c), before)
+
+    def test_4_who_left_lets_in_who_has_not_heard_of_it_when_that_one_joins(self):
+        self.away(self.a)
+        self.c.api.expect(200, "POST", "/api/v1/cluster/leave")
+        join(self.b, self.c)
+        node.wait_for(lambda: agree([self.b, self.c]), "both know the same")
 
 
 if __name__ == "__main__":

@@ -31,10 +31,11 @@ DECIDED = {
             " cluster_overwrite cluster_draft_take",
     "manage": "cluster_key_get cluster_key_create cluster_join cluster_leave cluster_forget"
                " cluster_admin",
-    "peer": "peer_health peer_members_get peer_members_create peer_config_read"
-            " peer_config_replace peer_draft_get peer_draft_taken peer_account_create"
-            " peer_check peer_trial peer_trial_end",
+    "peer": "peer_health peer_members_get peer_members_create",
+    "member": "peer_config_read peer_config_replace peer_draft_get peer_draft_taken"
+              " peer_account_create peer_check peer_trial peer_trial_end",
 }
+BY_PEERS = ("peer", "member")
 OUTSIDE = "192.0.2.50"  # an address of the test that is not of the loopback range
 MANAGED = ("admins", "automation_keys")  # of these, edit means manage
 NEEDS = {name: need for need, names in DECIDED.items() for name in names.split()}
@@ -70,8 +71,8 @@ def expected(need, method, caller):
     """Statuses of a refusal, or () when the caller gets past it."""
     if need in ("none", "setup"):
         return ()
-    if "peer" in (need, caller):
-        return () if need == caller else (401,)
+    if need in BY_PEERS or caller == "peer":
+        return () if need in BY_PEERS and caller == "peer" else (401,)
     if caller in ("nobody", "wrong", "ended"):
         return (401,)
     if caller == "session":

@@ -8,9 +8,8 @@ import unittest
 
 import node
 from backend import Backend
-from cluster import HUB, Cluster
+from cluster import HUB, TUNABLES, Cluster, head, join
 from peer import FakePeer
-from test_sync import TUNABLES, head, join
 
 NEXT = os.path.join(node.BUILD, "next", "build")  # tests/tools/next_release.py
 SAMPLES = 30
@@ -25,11 +24,11 @@ class Rolling(unittest.TestCase):
         cls.backend = Backend("one", HUB)
         cls.addClassCleanup(cls.backend.close)
         cls.a, cls.b, cls.c = cls.lab.nodes
-        cls.a.api.create("pools", name="p1")
+        cls.a.api.create("servers", name="s1", address=HUB, port=9)
+        cls.a.api.create("pools", name="p1", members=[{"server": "s1"}])
         cls.publish(cls.a, "first")
         for other in (cls.b, cls.c):
             join(other, cls.a)
-            other.api.key = cls.a.api.key
         for one in cls.lab.nodes:
             one.api.unlock = True  # there is no VIP
         cls.release = cls.a.api.get("/api/v1/status")["release"]
@@ -69,11 +68,36 @@ class Rolling(unittest.TestCase):
         node.wait_for(lambda: all(self.table(o)[one.name]["release"] == release
                                   for o in self.lab.nodes), "all see its release")
 
-    def set_owner(self, one, owner):
-        """Of a field that the former release does not know, nor openapi.json."""
+    @staticmethod
+    def set_pool(one, **fields):
+        """Not as openapi.json says, which does not know these."""
         tag = one.api.raw("GET", "/api/v1/pools/p1").headers["ETag"]
-        return one.api.raw("PATCH", "/api/v1/pools/p1", json.dumps({"owner": owner}),
+        return one.api.raw("PATCH", "/api/v1/pools/p1", json.dumps(fields),
                            {"Content-Type": "application/json", "If-Match": tag})
+
+    def set_owner(self, one):
+        return self.set_pool(one, owner="shop")
+
+    def set_role(self, one):
+        return self.set_pool(one, members=[{"server": "s1", "role": "spare"}])
+
+    def make_zone(self, one):
+        return one.api.raw("POST", "/api/v1/zones", json.dumps({"name": "north"}),
+                           {"Content-Type": "application/json"})
+
+    # What the former release does not know: how it is set, and what is named then.
+    LATER = ((set_owner, "pool", "p1", "/owner"),
+             (set_role, "pool", "p1", "/members/0/role"),
+             (make_zone, "zone", "north", ""))
+
+    def refuses(self, one, behind):
+        named = ["%s (release %s)" % (o.name, self.release) for o in behind]
+        for change, *place in self.LATER:
+            answer = change(self, one)
+            self.assertEqual(answer.status, 422, answer)
+            self.assertTrue([n for n in named if n in answer.json["detail"]], answer)
+            self.assertEqual([(e["code"], e["kind"], e["name"], e["pointer"])
+                              for e in answer.json["errors"]], [("newer_release", *place)])
 
     def test_1_one_after_another(self):
         order = [self.b, self.c, self.a]
@@ -86,26 +110,24 @@ class Rolling(unittest.TestCase):
             behind = order[done:]
             if not behind:
                 break
-            answer = self.set_owner(one, "shop")
-            self.assertEqual(answer.status, 422, answer)
-            named = ["%s (release %s)" % (o.name, self.release) for o in behind]
-            self.assertTrue([n for n in named if n in answer.json["detail"]], answer)
-            self.assertEqual([(e["code"], e["kind"], e["name"], e["pointer"])
-                              for e in answer.json["errors"]],
-                             [("newer_release", "pool", "p1", "/owner")])
+            self.refuses(one, behind)
             for editor in (one, behind[0]):
                 task = self.publish(editor, "on-%s-%d" % (editor.name, done))
                 self.assertEqual(task["result"]["commit"], head(self.a))
                 self.in_step()
                 self.assertEqual(self.stored(self.a)["schema_version"], self.schema)
 
-    def test_2_the_new_field_is_there_for_all_then(self):
-        self.assertEqual(self.set_owner(self.b, "shop").status, 200)
+    def test_2_what_is_new_is_there_for_all_then(self):
+        self.assertEqual(self.set_owner(self.b).status, 200)
+        self.assertEqual(self.set_role(self.b).status, 200)
+        self.assertEqual(self.make_zone(self.b).status, 201)
         self.assertEqual(self.b.api.apply()["state"], "ok")
         self.in_step()
         self.assertEqual(self.stored(self.c)["schema_version"], self.schema + 1)
         for one in self.lab.nodes:
-            self.assertEqual(one.api.raw("GET", "/api/v1/pools/p1").json["owner"], "shop")
+            pool = one.api.raw("GET", "/api/v1/pools/p1").json
+            self.assertEqual((pool["owner"], pool["members"][0]["role"]), ("shop", "spare"))
+            self.assertEqual(one.api.raw("GET", "/api/v1/zones/north").status, 200)
             self.assertTrue(one.api.get("/api/v1/verify")["ok"])
             self.assertEqual(one.api.get("/api/v1/cluster")["conditions"], [])
 

@@ -5,9 +5,11 @@ overwrites, new keys. What the simulator checks in one process is checked from o
 
 A seed is a schedule: which steps, where and in which order; how far each has got when the next
 begins is the machine's. Several run one after another on one cluster, each from where the one
-before has settled.
+before has settled. Every answer is one that the schedule explains: only a node that was killed
+may not answer, and what was answered with success stays in the history of each node that was
+named.
 
-  test_schedules.py [--first N] [--count N]
+  test_schedules.py [--first N] [--count N]   (--first N --count 1: seed N alone, once more)
 """
 import concurrent.futures
 import contextlib
@@ -17,107 +19,191 @@ import itertools
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
+import time
 import unittest
 
 import node
 from backend import Backend
-from cluster import HUB, Cluster
+from cluster import HUB, QUICK, Cluster, head, join
+from lab import is_alive
 from visit import serves
 
-TUNABLES = {"sync_round_ms": 100, "sync_health_ms": 500, "sync_again_ms": 500,
-            "sync_call_ms": 15000}
 COUNT = 12
 STEPS = 9
 OUT_OF_REACH = (OSError, http.client.HTTPException)
 
 
-def head(one):
-    return one.api.get("/api/v1/status")["head"]["id"]
-
-
 class Schedule:
     def __init__(self, seed, lab, published):
         """published: the revision since which there is something to visit."""
-        self.seed, self.lab, self.published, self.acked = seed, lab, published, []
+        self.seed, self.lab, self.published = seed, lab, published
+        self.kept = {}  # what was answered with success: commit -> where it is stored
         self.random = random.Random(seed)
+        self.fresh = itertools.count(seed * 2 * STEPS)  # a step edits twice at most
+        self.began = time.monotonic()
         self.split = False
         self.down = set()
+        self.shaky = set()  # was killed and was not seen ready since: need not answer
         self.cuts = set()
         self.told = []
-        self.steps = [(6, self.apply), (3, self.cut), (2, self.cut_off), (2, self.mend),
+        self.steps = [(6, self.apply), (3, self.cut), (2, self.part), (2, self.mend),
                       (2, self.kill), (2, self.take_down), (2, self.kill_in_apply),
-                      (2, self.overwrite), (1, self.restore), (1, self.weight),
+                      (2, self.overwrite), (1, self.restore), (2, self.weight),
                       (1, self.new_key)]
 
     def tell(self, text, *values):
-        self.told.append(text % values)
+        self.told.append("%6.2f %s" % (time.monotonic() - self.began, text % values))
 
-    def one(self):
-        return self.random.choice(self.lab.nodes)
+    def up(self):
+        """Where people work: one that is not down, unless all are."""
+        return self.looked_at(self.random.choice(
+            [n for n in self.lab.nodes if n not in self.down] or self.lab.nodes))
+
+    def looked_at(self, one):
+        with contextlib.suppress(*OUT_OF_REACH):
+            if one in self.shaky and one not in self.down and one.ready():
+                self.shaky.remove(one)
+        return one
+
+    def all_well(self):
+        return not (self.cuts or self.down or self.shaky)
 
     # -- what people do ------------------------------------------------------------------------
 
-    def call(self, one, method, target, body=None):
-        """None: nobody answered. What a caller can cause is never answered with 500."""
+    def call(self, one, statuses, method, target, body=None, headers=None):
+        """None: nobody answered, or not ready yet, which only one that was killed may do. Any
+        other answer is one of the statuses."""
         try:
-            answer = one.api.call(method, target, body)
-        except OUT_OF_REACH:
+            answer = one.api.call(method, target, body, headers)
+        except OUT_OF_REACH as error:
+            assert one in self.shaky, (one.name, method, target, error)
             return None
-        assert answer.status != 500, (method, target, answer)
+        if answer.status == 503 and one in self.shaky:
+            assert answer.headers["Retry-After"], answer
+            return None
+        assert answer.status in statuses, (one.name, method, target, answer)
         return answer
 
-    def applied(self, one):
-        answer = self.call(one, "POST", "/api/v1/config/apply?wait=1", {})
-        if answer is None or answer.status != 200 or answer.json["state"] != "ok":
-            return "not applied: %r" % (answer,)
-        commit = (answer.json["result"] or {}).get("commit")
+    def keep(self, commit, nodes):
+        self.kept.setdefault(commit, set()).update(nodes)
+
+    def named(self, outcomes):
+        """The nodes that have taken it."""
+        ok = {outcome["node"] for outcome in outcomes if outcome["state"] == "ok"}
+        return [one for one in self.lab.nodes if one.name in ok]
+
+    def applied(self, one, edited):
+        """edited: what the draft changes, else it may be empty; None: who knows."""
+        answer = self.call(one, {200, 409}, "POST", "/api/v1/config/apply?wait=1", {})
+        if answer is None:
+            self.tell("%s: no answer", one.name)
+            return
+        task = answer.json
+        if answer.status == 409 or (task["state"], task["code"]) == ("failed", "conflict"):
+            self.start_again(one, answer)
+            return
+        assert task["state"] == "ok", (one.name, task)
+        result = task["result"] or {}
+        commit = result.get("commit")
+        self.tell("%s: applied: %s", one.name, commit)
+        assert commit is not None or not edited, task
         if commit is not None:
-            self.acked.append(commit)
-        return "applied: %s" % commit
+            self.keep(commit, [one] + self.named(result.get("nodes", [])))
+            if edited:
+                self.check_changed(one, commit, *edited)
+
+    def start_again(self, one, refused):
+        """The head moved under the draft, perhaps while the apply waited, and only then an
+        apply is refused."""
+        draft = self.call(one, {200}, "GET", "/api/v1/draft")
+        self.tell("%s: draft discarded: %s", one.name, refused)
+        assert draft is None or any(c["conflict"] for c in draft.json["changes"]), (refused, draft)
+        self.call(one, {204}, "DELETE", "/api/v1/draft")
+
+    def check_changed(self, one, commit, field, value):
+        diff = self.call(one, {200}, "GET", "/api/v1/commits/%s/diff" % commit)
+        if diff is not None:
+            assert any(f["field"] == field and f["after"] == value
+                       for o in diff.json["objects"] for f in o["fields"]), (field, value, diff)
 
     def edit(self, one):
-        value = 1000 + self.random.randrange(1000)
-        with contextlib.suppress(*OUT_OF_REACH, AssertionError):
-            one.api.patch("/api/v1/haproxy", maxconn=value)
-        return value
+        """What is in the draft then; None: nothing, or who knows."""
+        value = 1000 + next(self.fresh) % 3000
+        self.tell("%s: maxconn %d", one.name, value)
+        seen = self.call(one, {200}, "GET", "/api/v1/haproxy")
+        if seen is None:
+            return None
+        done = self.call(one, {200, 412}, "PATCH", "/api/v1/haproxy", {"maxconn": value},
+                         {"If-Match": seen.headers["ETag"]})
+        if done is not None and done.status == 412:
+            now = self.call(one, {200}, "GET", "/api/v1/haproxy")
+            assert now is None or now.headers["ETag"] != seen.headers["ETag"], (done, now)
+            return None
+        return ("maxconn", value) if done is not None else None
 
     def apply(self):
-        one = self.one()
-        self.tell("%s: maxconn %d", one.name, self.edit(one))
-        self.tell(self.applied(one).replace("%", "%%"))
+        one = self.up()
+        self.applied(one, self.edit(one))
 
     def restore(self):
-        one, which = self.one(), self.random.random()
-        answer = self.call(one, "GET", "/api/v1/commits?limit=20")
-        if answer is None or answer.status != 200:
+        one, which = self.up(), self.random.random()
+        answer = self.call(one, {200}, "GET", "/api/v1/commits?limit=20")
+        if answer is None:
             return
         commits = [c for c in answer.json["items"] if c["rev"] >= self.published]
-        if not commits:
-            return
         commit = commits[int(which * len(commits))]["id"]
+        drafted = self.call(one, {200}, "GET", "/api/v1/draft")
+        if drafted is None:
+            return
         self.tell("%s: restore %s", one.name, commit)
-        self.call(one, "POST", "/api/v1/commits/%s/restore" % commit, {})
-        self.tell(self.applied(one).replace("%", "%%"))
+        self.call(one, {409 if drafted.json["count"] else 200}, "POST",
+                  "/api/v1/commits/%s/restore" % commit, {})
+        self.applied(one, None)
 
     def weight(self):
-        one, value = self.one(), self.random.randrange(1, 100)
-        self.tell("%s: weight %d", one.name, value)
-        servers = self.call(one, "GET", "/api/v1/servers")
-        if servers is not None and servers.status == 200 and servers.json["items"]:
-            self.call(one, "PUT", "/api/v1/servers/%s/state" % servers.json["items"][0]["name"],
-                      {"weight": value})
+        """Told in the note, too, so that it is another state each time."""
+        one, value = self.up(), self.random.randrange(1, 100)
+        note = "weight %d" % next(self.fresh)
+        self.tell("%s: weight %d, %s", one.name, value, note)
+        servers = self.call(one, {200}, "GET", "/api/v1/servers")
+        if servers is None:
+            return
+        target = "/api/v1/servers/%s/state" % servers.json["items"][0]["name"]
+        done = self.call(one, {200}, "PUT", target, {"weight": value, "note": note})
+        if done is None:
+            return
+        stored = done.json["stored"]
+        assert (stored["weight"], stored["note"]) == (value, note), done
+        newest = self.call(one, {200}, "GET", "/api/v1/commits?limit=20")
+        if newest is not None:
+            commit = next(c["id"] for c in newest.json["items"] if c["node"] == one.name)
+            self.check_changed(one, commit, "note", note)
+            self.keep(commit, [one])
 
     def overwrite(self):
-        one = self.one()
-        answer = self.call(one, "POST", "/api/v1/cluster/overwrite", {})
+        one = self.up()
+        answer = self.call(one, {200, 409} if self.all_well() else {200, 409, 503, 504},
+                           "POST", "/api/v1/cluster/overwrite", {})
         self.tell("%s: overwrite: %s", one.name, answer)
+        if answer is not None and answer.status == 200:
+            self.overwritten(one, answer.json)
+
+    def overwritten(self, one, done):
+        """What it discarded is in the history of who did it."""
+        self.keep(done["commit"], [one] + self.named(done["nodes"]))
+        discarded = {n["discarded"] for n in done["nodes"]} - {None}
+        for commit in discarded:
+            self.keep(commit, [one])
+        stored = self.call(one, {200}, "GET", "/api/v1/commits/" + done["commit"])
+        assert stored is None or discarded <= set(stored.json["parents"]), (done, stored)
 
     def new_key(self):
-        one = self.one()
+        one = self.up()
         self.tell("%s: another key", one.name)
-        self.call(one, "POST", "/api/v1/cluster/key", {})
+        self.call(one, {200}, "POST", "/api/v1/cluster/key")
 
     # -- what happens --------------------------------------------------------------------------
 
@@ -133,49 +219,69 @@ class Schedule:
                 self.cuts.add(way)
                 self.lab.cut(*way, one_way=True)
 
-    def cut_off(self):
-        one = self.one()
+    def part(self):
+        """One is cut off, and so it stays, or both sides are changed and it ends."""
+        one, other = self.random.sample(self.lab.nodes, 2)
+        changed = self.random.random() < 0.5
         self.tell("cut off %s", one.name)
-        for other in self.lab.nodes:
-            if other is not one:
-                self.cut_between(one, other)
+        for away in self.lab.nodes:
+            if away is not one:
+                self.cut_between(one, away)
+        if changed:
+            for side in (self.looked_at(one), self.looked_at(other)):
+                self.applied(side, self.edit(side))
+            self.mend()
 
     def mend(self):
         self.tell("mend all")
         self.cuts.clear()
         self.lab.join_all()
 
-    def kill(self):
-        """lockstep-run starts it again."""
-        one = self.one()
-        self.tell("%s: killed", one.name)
-        for pid in one.pids("lockstepd"):
+    @staticmethod
+    def kill_lockstepd(one):
+        pids = one.pids("lockstepd")
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, 9)
+                os.kill(pid, signal.SIGKILL)
+        node.wait_for(lambda: not any(is_alive(pid) for pid in pids), "it is dead")
+
+    def kill(self):
+        """lockstep-run starts it again. What comes next is asked before it is ready, or after."""
+        one, waits = self.up(), self.random.random() < 0.5
+        self.tell("%s: killed%s", one.name, ", and ready again" if waits else "")
+        self.shaky.add(one)
+        self.kill_lockstepd(one)
+        if waits and one not in self.down:
+            one.wait_ready()
 
     def take_down(self):
-        one = self.one()
+        one = self.random.choice(self.lab.nodes)
         if one in self.down:
             self.tell("%s: up", one.name)
             self.down.remove(one)
             one.put_up()
-        elif one.pids("lockstepd"):
+        else:
             self.tell("%s: down", one.name)
+            one.pid_of("lockstepd")
             self.down.add(one)
+            self.shaky.add(one)
             one.take_down("lockstepd")
 
     def kill_in_apply(self):
-        one, polls = self.one(), self.random.randrange(12)
-        self.tell("%s: killed in an apply, after %d looks; maxconn %d", one.name, polls,
-                  self.edit(one))
+        one, polls, waits = self.up(), self.random.randrange(12), self.random.random() < 0.5
+        if one not in self.down:
+            one.wait_ready()
+        self.tell("%s: to be killed in an apply, after %d looks", one.name, polls)
+        self.shaky.add(one)
+        edited = self.edit(one)
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            future = pool.submit(self.applied, one)
+            future = pool.submit(self.applied, one, edited)
             for _ in range(polls):
-                self.call(one, "GET", "/api/v1/status")
-            for pid in one.pids("lockstepd"):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, 9)
-            self.tell(future.result().replace("%", "%%"))
+                self.call(one, {200}, "GET", "/api/v1/status")
+            self.kill_lockstepd(one)
+            future.result()
+        if waits and one not in self.down:
+            one.wait_ready()
 
     # -- all -----------------------------------------------------------------------------------
 
@@ -187,6 +293,9 @@ class Schedule:
         for one in self.down:
             one.put_up()
         self.down.clear()
+        for one in self.lab.nodes:
+            one.wait_ready()
+        self.shaky.clear()
         self.settle()
 
     def relations(self):
@@ -210,8 +319,6 @@ class Schedule:
         return heads
 
     def settle(self):
-        for one in self.lab.nodes:
-            one.wait_ready()
         heads = node.wait_for(self.settled, "one head, or diverged", 30)
         for one in self.lab.nodes:
             one.api.expect(204, "DELETE", "/api/v1/draft")
@@ -225,9 +332,10 @@ class Schedule:
                   if c["name"] == "diverged"] for one in self.lab.nodes]
         assert all(named), "who is diverged is not told"
         assert node.wait_for(self.settled, "still diverged") == heads, "it ended by itself"
-        one = self.one()
+        one = self.up()
         self.tell("%s: overwrite in the end", one.name)
         done = one.api.expect(200, "POST", "/api/v1/cluster/overwrite", {})
+        self.overwritten(one, done)
         assert all(n["state"] == "ok" for n in done["nodes"]), done
         node.wait_for(lambda: set(self.settled()) == {done["commit"]}, "one head", 30)
 
@@ -241,18 +349,32 @@ class Schedule:
         configs = {self.shared_part(one) for one in self.lab.nodes}
         assert len(configs) == 1, "haproxy.cfg differs:\n" + "\n".join(
             difflib.unified_diff(*(text.splitlines() for text in sorted(configs)[:2])))
-        self.check_kept(self.acked)
+        self.check_kept(self.kept)
+        states = [self.state_of_first(one) for one in self.lab.nodes]
+        assert all(state == states[0] for state in states), states
         for one in self.lab.nodes:
             verified = one.api.get("/api/v1/verify")
             assert verified["ok"], verified
             with self.lab.client:
                 node.wait_for(lambda o=one: serves("first.test", to=o.api.address), "a visitor")
 
+    def state_of_first(self, one):
+        """As it is decided, and HAProxy has it so."""
+        name = one.api.get("/api/v1/servers")["items"][0]["name"]
 
-    def check_kept(self, commits):
-        for commit in commits:
-            assert any(one.api.call("GET", "/api/v1/commits/" + commit).status == 200
-                       for one in self.lab.nodes), "%s was applied, and is lost" % commit
+        def taken():
+            state = one.api.get("/api/v1/servers/%s/state" % name)
+            assert state["running"] == "yes", (one.name, state)
+            return state["stored"]
+        return node.wait_for(taken, "HAProxy has the state")
+
+    @staticmethod
+    def check_kept(kept):
+        for commit, nodes in kept.items():
+            for one in nodes:
+                answer = one.api.call("GET", "/api/v1/commits/" + commit)
+                assert answer.status == 200, "%s was answered, and %s lost it: %r" % (
+                    commit, one.name, answer)
 
 
 class Schedules(unittest.TestCase):
@@ -260,7 +382,7 @@ class Schedules(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.lab = Cluster(3, tunables=TUNABLES)
+        cls.lab = Cluster(3, tunables=dict(QUICK, sync_call_ms=15000))
         cls.addClassCleanup(cls.lab.close)
         cls.lab.set_up()
         cls.backend = Backend("one", HUB)
@@ -273,14 +395,11 @@ class Schedules(unittest.TestCase):
         task = old.api.apply()
         assert task["state"] == "ok", task
         cls.published = task["result"]["rev"]
-        key = old.api.get("/api/v1/cluster/key")
         for one in cls.lab.nodes[1:]:
-            one.api.expect(200, "POST", "/api/v1/cluster/join",
-                           {"url": key["url"], "key": key["key"], "pin": key["pin"]})
-            one.api.key = old.api.key  # the keys are those of the cluster now
+            join(one, old)
 
     def test_after_each_schedule_all_are_in_step_and_nothing_is_lost(self):
-        acked = []
+        kept, splits = {}, 0
         for seed in range(self.first, self.first + self.count):
             schedule = Schedule(seed, self.lab, self.published)
             try:
@@ -288,13 +407,17 @@ class Schedules(unittest.TestCase):
             except Exception as error:
                 logs = ["%s:\n%s" % (n.name, n.log()[-3000:]) for n in self.lab.nodes]
                 raise AssertionError(
-                    "seed %d: %s\n%s\n%s\nagain: test_schedules.py --first %d --count 1" % (
-                        seed, error, "\n".join(schedule.told), "\n".join(logs), seed)) from error
-            acked += schedule.acked
-            print("seed %d: %d applied, %s" % (
-                seed, len(schedule.acked), "split" if schedule.split else "no split"), flush=True)
-        self.assertGreater(len(acked), self.count)
-        schedule.check_kept(acked)
+                    "seed %d: %s\n%s\n%s\nagain: %s --first %d --count 1" % (
+                        seed, error, "\n".join(schedule.told), "\n".join(logs), sys.argv[0],
+                        seed)) from error
+            kept.update(schedule.kept)
+            splits += schedule.split
+            print("seed %d: %d kept, %s" % (
+                seed, len(schedule.kept), "split" if schedule.split else "no split"), flush=True)
+        if self.count >= COUNT:
+            self.assertGreater(len(kept), 2 * self.count, "these schedules prove too little")
+            self.assertGreater(splits, 0, "these schedules prove too little")
+        Schedule.check_kept(kept)
         for one in self.lab.nodes:
             one.stop()
             said = subprocess.run(

@@ -1,42 +1,26 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Nodes in step: join, push, heal, refuse, leave; real nodes on a bridge, seen by a client."""
+import concurrent.futures
 import itertools
 import json
 import os
-import signal
+import socket
+import socketserver
+import threading
 import unittest
 
 import node
 from backend import Backend
-from cluster import HUB, PUSHING, Cluster, edges
+from cluster import (HUB, PUSHING, QUICK, TUNABLES, Cluster, edges, head, in_step, join, key_of,
+                     seen)
+from peer import Caller
 from visit import serves
-
-TUNABLES = {"sync_round_ms": 100, "sync_health_ms": 1000, "sync_again_ms": 1000}
-
-
-def key_of(one):
-    return one.api.get("/api/v1/cluster/key")
-
-
-def join(new, old, **more):
-    key = key_of(old)
-    return new.api.expect(200, "POST", "/api/v1/cluster/join",
-                          {"url": key["url"], "key": key["key"], "pin": key["pin"], **more})
-
-
-def head(one):
-    return one.api.get("/api/v1/status")["head"]["id"]
-
-
-def seen(one, other):
-    return next(n for n in one.api.get("/api/v1/cluster")["nodes"] if n["name"] == other.name)
-
 
 class Three(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.lab = Cluster(3, tunables=TUNABLES)
+        cls.lab = Cluster(3, tunables=dict(QUICK, former_key_ms=1000))
         cls.addClassCleanup(cls.lab.close)
         cls.lab.set_up()
         cls.backend = Backend("one", HUB)
@@ -48,8 +32,7 @@ class Three(unittest.TestCase):
         for other in (cls.b, cls.c):
             joined = join(other, cls.a)
             assert all(n["knows"] for n in joined["nodes"]), joined
-            other.api.key = cls.a.api.key  # the keys are those of the cluster now
-        cls.in_step()
+        in_step(cls.lab.nodes)
 
     @classmethod
     def publish(cls, one, name):
@@ -58,14 +41,6 @@ class Three(unittest.TestCase):
         task = one.api.apply()
         assert task["state"] == "ok", task
         return task
-
-    @classmethod
-    def in_step(cls, deadline=20):
-        node.wait_for(lambda: len({head(n) for n in cls.lab.nodes}) == 1, "one head", deadline)
-        for one in cls.lab.nodes:
-            node.wait_for(lambda o=one: all(n["relation"] == "in_step" for n in
-                                            o.api.get("/api/v1/cluster")["nodes"]),
-                          one.name + " sees all in step", deadline)
 
     def test_1_joined(self):
         for one in self.lab.nodes:
@@ -85,7 +60,21 @@ class Three(unittest.TestCase):
         self.publish(self.a, "third")
         self.assertNotEqual(head(self.a), head(self.b))
         self.lab.join_all()
-        self.in_step()
+        in_step(self.lab.nodes)
+
+    def test_3_a_state_heals_with_a_change_that_needs_a_reload(self):
+        self.lab.cut(self.a, self.b)
+        self.lab.cut(self.c, self.b)
+        self.publish(self.a, "with_state")
+        self.a.api.expect(200, "PUT", "/api/v1/servers/first.test.s1/state", {"weight": 40})
+        self.lab.join_all()
+        in_step(self.lab.nodes)
+
+        def taken():
+            state = self.b.api.get("/api/v1/servers/first.test.s1/state")
+            self.assertEqual((state["stored"]["weight"], state["running"]), (40, "yes"), state)
+            return True
+        node.wait_for(taken, "HAProxy has the state")
 
     def test_4_two_edits_apart_diverge_and_stay(self):
         self.lab.cut(self.a, self.b)
@@ -104,7 +93,7 @@ class Three(unittest.TestCase):
         self.assertEqual([(n["node"], n["discarded"]) for n in plan["nodes"]], [("n2", lost)])
         done = self.a.api.expect(200, "POST", "/api/v1/cluster/overwrite", {})
         self.assertEqual([n["state"] for n in done["nodes"]], ["ok"], done)
-        self.in_step()
+        in_step(self.lab.nodes)
         self.assertEqual(head(self.a), done["commit"])
         with self.lab.client:
             self.assertTrue(serves("left.test", to=self.b.api.address))
@@ -129,22 +118,21 @@ class Three(unittest.TestCase):
         self.a.api.expect(200, "POST", "/api/v1/commits/%s/restore" % lost["id"], {})
         task = self.a.api.apply()
         self.assertEqual(task["state"], "ok", task)
-        self.in_step()
+        in_step(self.lab.nodes)
         with self.lab.client:
             self.assertTrue(serves("right.test", to=self.c.api.address))
 
     def test_6_keys_that_changed_apart_are_handed_on_by_the_third(self):
         self.lab.cut(self.a, self.b)
+        former = {one.name: key_of(one)["key"] for one in (self.a, self.b)}
         for one in (self.a, self.b):
             one.api.expect(200, "POST", "/api/v1/cluster/key")
         for one in (self.a, self.b):
             node.wait_for(lambda o=one: seen(self.c, o)["answers"], "the third knows the key")
-            pid = one.pid_of("lockstepd")
-            os.kill(pid, signal.SIGKILL)  # no former key is taken any more
-            node.wait_for(lambda o=one, p=pid: o.pid_of("lockstepd") != p, "another lockstepd")
-            one.wait_ready()
+            node.wait_for(lambda o=one: Caller(o, former[o.name]).raw(
+                "GET", "/peer/v1/health").status == 401, "its former key is over")
         self.lab.join_all()
-        self.in_step()
+        in_step(self.lab.nodes)
         for one, other in ((self.a, self.b), (self.b, self.a)):
             node.wait_for(lambda o=one, p=other: seen(o, p)["answers"], "it answers")
 
@@ -156,7 +144,7 @@ class Three(unittest.TestCase):
                           "%s sees %d" % (one.name, count))
         self.assertEqual(head(self.c), before)
         join(self.c, self.a)
-        self.in_step()
+        in_step(self.lab.nodes)
         self.assertEqual(len(self.b.api.get("/api/v1/cluster")["nodes"]), 3)
 
     def test_8_a_forgotten_node_stays_forgotten(self):
@@ -181,12 +169,11 @@ class Death(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.lab = Cluster(2, tunables=TUNABLES, crash_file=True)
+        cls.lab = Cluster(2, tunables=QUICK, crash_file=True)
         cls.addClassCleanup(cls.lab.close)
         cls.one, cls.other = cls.lab.set_up().nodes
         cls.one.api.unlock = True
         join(cls.other, cls.one)
-        cls.other.api.key = cls.one.api.key
         cls.maxconn = itertools.count(3000)
 
     def walk(self, who, place):
@@ -215,6 +202,58 @@ class Death(unittest.TestCase):
                 task = self.walk(self.other, place)
                 self.assertEqual((task["state"], task["result"]["nodes"][0]["state"]),
                                  ("ok", "failed"), task)
+
+
+class Held(socketserver.ThreadingUnixStreamServer):
+    """Stands before a node's helper, and keeps one verb from it until it is released."""
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self):
+            asked = self.rfile.readline()
+            if json.loads(asked).get("verb") == self.server.verb:
+                self.server.came.set()
+                self.server.released.wait(30)
+            with socket.socket(socket.AF_UNIX) as helper:
+                helper.connect(self.server.helper)
+                helper.sendall(asked)
+                self.wfile.write(helper.makefile("rb").readline())
+
+    def __init__(self, one, verb):
+        self.path = os.path.join(one.run_dir, "helper.sock")
+        self.helper, self.verb = self.path + ".real", verb
+        self.came, self.released = threading.Event(), threading.Event()
+        os.rename(self.path, self.helper)
+        super().__init__(self.path, self.Handler)
+        os.chmod(self.path, 0o666)
+        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
+
+    def __exit__(self, *_error):
+        self.released.set()
+        self.shutdown()
+        self.server_close()
+        os.rename(self.helper, self.path)
+
+
+class Twice(unittest.TestCase):
+    def test_who_hands_on_what_is_being_taken_over_is_told_that_it_runs(self):
+        """The first one's push is stored and not ended; only its end looks at HAProxy here."""
+        with Cluster(2, tunables=dict(TUNABLES, status_round_ms=60000)) as lab:
+            one, other = lab.set_up().nodes
+            one.api.unlock = True
+            join(other, one)
+            in_step(lab.nodes)
+            before = head(other)
+            one.api.patch("/api/v1/haproxy", maxconn=3000)
+            with concurrent.futures.ThreadPoolExecutor(1) as pool, Held(other, "settle") as held:
+                applied = pool.submit(one.api.apply)
+                self.assertTrue(held.came.wait(30))
+                told = Caller(other).put(Caller(one).read([before]))
+                self.assertEqual((told.status, told.json["state"]), (200, "same"), told)
+                self.assertNotEqual(told.json["head"], before)
+                self.assertEqual(told.json["running"], told.json["head"])
+                held.released.set()
+                task = applied.result()
+            self.assertEqual([n["state"] for n in task["result"]["nodes"]], ["ok"], task)
 
 
 if __name__ == "__main__":

@@ -10,13 +10,11 @@ import unittest
 
 import node
 from backend import Backend
-from cluster import HUB, INSIDE, PREFIX, Cluster
+from cluster import HUB, INSIDE, PREFIX, TUNABLES, Cluster, join
 from lab import run
 from visit import visit
 
 TURN_MS = 1200
-TUNABLES = {"sync_round_ms": 100, "sync_health_ms": 1000, "sync_again_ms": 1000,
-            "tables_turn_ms": TURN_MS}
 VIP = "10.77.0.100"
 VISITORS = ["10.77.0.%d" % i for i in range(3, 7)]
 LIMIT = 3
@@ -65,7 +63,7 @@ def reconciles(one):
 class Shared(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.lab = Cluster(3, tunables=TUNABLES)
+        cls.lab = Cluster(3, tunables=dict(TUNABLES, tables_turn_ms=TURN_MS))
         cls.addClassCleanup(cls.lab.close)
         cls.lab.set_up()
         cls.a, cls.b, cls.c = cls.lab.nodes
@@ -79,7 +77,7 @@ class Shared(unittest.TestCase):
             cls.addClassCleanup(backend.close)
         cls.publish(backends)
         for other in (cls.b, cls.c):
-            cls.join(other)
+            join(other, cls.a)
         cls.settled(cls.lab.nodes)
         # Two that called each other at the same time hang up and begin again.
         for one in cls.lab.nodes:
@@ -101,13 +99,6 @@ class Shared(unittest.TestCase):
                    hosts=["limited.test"], rate_limit=LIMIT, rate_limit_period_s=600)
         task = api.apply()
         assert task["state"] == "ok", task
-
-    @classmethod
-    def join(cls, new):
-        key = cls.a.api.get("/api/v1/cluster/key")
-        new.api.expect(200, "POST", "/api/v1/cluster/join",
-                       {"url": key["url"], "key": key["key"], "pin": key["pin"]})
-        new.api.key = cls.a.api.key  # the keys are those of the cluster now
 
     @classmethod
     def settled(cls, nodes):
@@ -185,7 +176,7 @@ class Shared(unittest.TestCase):
 
     def test_4_who_comes_back_is_a_peer_again(self):
         before = {one: reloads(one) for one in (self.a, self.b)}
-        self.join(self.c)
+        join(self.c, self.a)
         self.settled(self.lab.nodes)
         for one, count in before.items():
             self.assertEqual(reloads(one), count + 1, reconciles(one))

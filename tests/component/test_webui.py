@@ -19,16 +19,11 @@ import unittest
 import node
 from authority import Authority
 from backend import Backend
-from cluster import HUB, Cluster
+from cluster import HUB, TUNABLES, Cluster, head, in_step, join
 from lab import HAPROXY, run
 
-TUNABLES = {"sync_round_ms": 100, "sync_health_ms": 1000, "sync_again_ms": 1000}
 VIP = "10.77.0.100"
 REPAIR = "Publish this node's own pages again"
-
-
-def head(one):
-    return one.api.get("/api/v1/status")["head"]
 
 
 def worker(one):
@@ -102,22 +97,15 @@ class Pages(unittest.TestCase):
         cls.a.api.create("vip_groups", name="public", addresses=[VIP + "/24"])
         assert cls.a.api.apply()["state"] == "ok"
         cls.lab.vip(cls.a, VIP)
-        key = cls.a.api.get("/api/v1/cluster/key")
         for other in (cls.b, cls.c):
             other.api.unlock = True
-            other.api.expect(200, "POST", "/api/v1/cluster/join",
-                             {"url": key["url"], "key": key["key"], "pin": key["pin"]})
-            other.api.key = cls.a.api.key
+            join(other, cls.a)
             other.api.unlock = False
-        cls.in_step()
+        in_step(cls.lab.nodes)
         cls.certificates = {}
         for one in cls.lab.nodes:
             chain, secret = cls.authority.issue(name_of(one))
             cls.certificates[one.name] = (chain.read_text(), secret.read_text())
-
-    @classmethod
-    def in_step(cls):
-        node.wait_for(lambda: len({head(n)["id"] for n in cls.lab.nodes}) == 1, "one head", 20)
 
     def apply(self, one):
         task = one.api.apply()
@@ -135,7 +123,7 @@ class Pages(unittest.TestCase):
         self.a.api.expect(200, "POST", "/api/v1/publish",
                           {"url": "https://%s.test" % name, "to": [self.backend.target]})
         self.apply(self.a)
-        self.in_step()
+        in_step(self.lab.nodes)
 
     def counts(self, one):
         files = [p.name for p in pathlib.Path(one.generation()).rglob("*") if "webui" in p.name]
@@ -151,9 +139,9 @@ class Pages(unittest.TestCase):
                 "hosts": [name_of(one)], "position": position, "chain": chain, "key": secret},
                 {"If-Match": one.api.etag("/api/v1/webui")})
             self.assertEqual(answer.status, 200, answer)
-            before = head(one)["id"]
+            before = head(one)
             self.apply(one)
-            self.assertEqual(head(one)["id"], before)  # nothing shared
+            self.assertEqual(head(one), before)  # nothing shared
             self.assertNotIn("lockstep.webui", one.config())
             self.assertEqual(one.api.get("/api/v1/webui")["key"], {"set": True})
 
@@ -184,7 +172,7 @@ class Pages(unittest.TestCase):
             for other in others:  # C028, C029
                 self.assertEqual(self.holding(one, name_of(other)), [])
             self.assertEqual(self.holding(one, name_of(one)), ["crt-list/https.list", "map/https.map"])
-            self.assertEqual(head(one)["fp"], head(self.a)["fp"])
+            self.assertEqual(head(one), head(self.a))
 
     @staticmethod
     def holding(one, text):
@@ -231,7 +219,7 @@ class Pages(unittest.TestCase):
             self.publish("again")
             self.a.api.patch("/api/v1/services/again.test", note="once more")
             self.apply(self.a)
-            self.in_step()
+            in_step(self.lab.nodes)
 
     def test_4_ten_pushes_change_no_counts(self):
         """C030."""
@@ -241,7 +229,7 @@ class Pages(unittest.TestCase):
         for n in range(10):
             self.a.api.patch("/api/v1/services/app.test", note="push %d" % n)
             self.apply(self.a)
-        self.in_step()
+        in_step(self.lab.nodes)
         self.assertEqual([self.counts(n) for n in self.lab.nodes], before)
         self.assertEqual([n.api.get("/api/v1/status")["local_rev"] for n in self.lab.nodes],
                          local)
@@ -351,7 +339,7 @@ class Pages(unittest.TestCase):
         task = self.a.api.expect(200, "POST", "/api/v1/config/apply?wait=1",
                                  {"skip_nodes": ["n2", "n3"]})
         self.assertEqual(task["state"], "ok", task)
-        self.in_step()
+        in_step(self.lab.nodes)
         counts = [len(repairs(one)) for one in self.lab.nodes]
         for one in (self.b, self.c):
             node.wait_for(lambda o=one: lost(o, o), one.name + " says so")
@@ -361,7 +349,7 @@ class Pages(unittest.TestCase):
         self.assertEqual([len(repairs(one)) for one in self.lab.nodes], counts)
         self.a.api.patch("/api/v1/listeners/https", enabled=True)
         self.apply(self.a)
-        self.in_step()
+        in_step(self.lab.nodes)
         for one in (self.b, self.c):
             node.wait_for(lambda o=one: not lost(o, o), "they are back")
             self.assertTrue(self.reached(one))

@@ -10,7 +10,7 @@ import signal
 import socket
 import struct
 
-from lab import Netns, run
+from lab import Netns, run, wait_for
 from node import Node
 
 HUB = "10.77.0.1"
@@ -21,6 +21,11 @@ MOST = 16
 BRIDGE = "bridge"
 INSIDE = "eth0"
 ETH_P_ARP = 0x0806
+
+# Shorter than in the product.
+TUNABLES = {"sync_round_ms": 100, "sync_health_ms": 1000, "sync_again_ms": 1000}
+# For tests that cut links, and wait until that is noticed.
+QUICK = dict(TUNABLES, sync_health_ms=500, sync_again_ms=500)
 
 # The states of the apply machine that other nodes take part in, by the test that has the daemon
 # die at their edges: test_fanout.py, test_sync.py.
@@ -43,6 +48,39 @@ table bridge lab {
 def edges(states):
     """The crash points at both edges of these states."""
     return ["apply_%s_%s" % way for way in itertools.product(states, ("before", "after"))]
+
+
+def head(one):
+    """Id of the commit."""
+    return one.api.get("/api/v1/status")["head"]["id"]
+
+
+def key_of(one):
+    return one.api.get("/api/v1/cluster/key")
+
+
+def join(new, old, **more):
+    """The automation keys of the new one are those of the cluster from then on."""
+    key = key_of(old)
+    joined = new.api.expect(200, "POST", "/api/v1/cluster/join",
+                            {"url": key["url"], "key": key["key"], "pin": key["pin"], **more})
+    new.api.key = old.api.key
+    return joined
+
+
+def seen(one, other):
+    """What one knows of the other."""
+    return next(n for n in one.api.get("/api/v1/cluster")["nodes"] if n["name"] == other.name)
+
+
+def in_step(nodes, deadline=20):
+    """One head, and each has heard so of each."""
+    def is_so():
+        told = [n for one in nodes for n in one.api.get("/api/v1/cluster")["nodes"]]
+        return len({head(n) for n in nodes}) == 1 and all(
+            n["answers"] and n["relation"] == "in_step" for n in told
+            if n["name"] in {one.name for one in nodes})
+    wait_for(is_so, "%s are in step" % ", ".join(n.name for n in nodes), deadline)
 
 
 def announce(address):

@@ -23,15 +23,25 @@
     "one, head_seq, local_rev, local_schema_version, local_fp, key_check, node_id"
 
 static const char *const tables[] = {
-    "SELECT * FROM body",          "SELECT * FROM shared_object",
-    "SELECT * FROM shared_ref",    "SELECT * FROM shared_unique",
-    "SELECT * FROM local_object",  "SELECT * FROM local_ref",
-    "SELECT * FROM local_unique",  "SELECT * FROM commit_log",
-    "SELECT * FROM commit_parent", "SELECT * FROM commit_entry",
-    "SELECT * FROM commit_full",   "SELECT * FROM draft",
-    "SELECT * FROM session",       "SELECT * FROM audit",
-    "SELECT * FROM waiting",       "SELECT * FROM discarded",
-    "SELECT * FROM member",        "SELECT " META_COLUMNS " FROM meta",
+    "SELECT * FROM body",
+    "SELECT * FROM shared_object",
+    "SELECT * FROM shared_ref",
+    "SELECT * FROM shared_unique",
+    "SELECT * FROM local_object",
+    "SELECT * FROM local_ref",
+    "SELECT * FROM local_unique",
+    "SELECT * FROM commit_log",
+    "SELECT * FROM commit_parent",
+    "SELECT * FROM commit_entry",
+    "SELECT * FROM commit_full",
+    "SELECT * FROM draft",
+    "SELECT * FROM session",
+    "SELECT * FROM audit",
+    "SELECT * FROM waiting",
+    "SELECT * FROM discarded",
+    "SELECT * FROM member",
+    "SELECT * FROM former_key",
+    "SELECT " META_COLUMNS " FROM meta",
 };
 
 #define COUNT_TABLES "SELECT count(*) FROM sqlite_schema WHERE type = 'table'"

@@ -8,7 +8,9 @@
 #include "base/json.h"
 #include "engine/problems_json.h"
 #include "engine/standby.h"
+#include "engine/sync_asked.h"
 #include "engine/sync_check.h"
+#include "engine/sync_piece.h"
 #include "peer/calls.h"
 #include "tests/simulator/trace.h"
 
@@ -18,6 +20,7 @@
 #define PATH_READ    PATH_CONFIG "/read"
 #define PATH_MEMBERS "/peer/v1/members"
 #define PATH_CHECK   "/peer/v1/check"
+#define PATH_TRIAL   "/peer/v1/trial"
 
 struct calls {
     bool stopped;
@@ -76,41 +79,30 @@ answer_members(const struct request *q)
 {
     struct engine *en = sim.nodes[q->to].lab->en;
     CLEANUP(member_list_free) struct member_list list = {.items = NULL};
+    struct members_taken taken = {.late = false};
     struct error e;
-    bool changed;
 
     if (q->body != NULL && cluster_members_take(
                                en, json_object_get(q->body, "members"), q->call->node,
-                               MEMBERS_TOLD, &changed, &e) != ERR_OK) {
+                               MEMBERS_TOLD, &taken, &e) != ERR_OK) {
         return error_reply(&e);
     }
-    list = members_get(en);
+    list = members_for(en, q->call->node, taken.late);
     return (struct reply){200, json_pack("{s:o}", "members", cluster_members_json(&list))};
 }
 
 static struct reply
 answer_read(const struct request *q)
 {
-    const json_t *have = json_object_get(q->body, "have");
-    struct hash ids[SYNC_HAVE_MAX];
-    struct sync_wanted wanted = {.have = ids};
-    struct lineage_entry *objects = NULL;
+    CLEANUP(sync_asked_free) struct sync_asked asked = {.objects = NULL};
     CLEANUP(sync_doc_free) struct sync_doc d = {.has_index = false};
     struct error e;
-    err_t code = sync_entries_read(
-        json_object_get(q->body, "objects"), &objects, &wanted.object_count, &e);
+    err_t code = sync_asked_read(q->body, &asked, &e);
 
-    while (wanted.have_count < json_array_size(have) && wanted.have_count < SYNC_HAVE_MAX &&
-           hash_from_hex(
-               json_string_value(json_array_get(have, wanted.have_count)),
-               &ids[wanted.have_count])) {
-        wanted.have_count++;
-    }
-    wanted.objects = objects;
     if (code == ERR_OK) {
-        code = sync_doc_make(sim.nodes[q->to].lab->en, &wanted, &d, &e);
+        code = sync_doc_make(sim.nodes[q->to].lab->en, &asked.wanted, &d, &e);
     }
-    free(objects);
+    sim.pieces += code == ERR_OK && d.more ? 1 : 0;
     return code == ERR_OK ? (struct reply){200, sync_doc_json(&d)} : error_reply(&e);
 }
 
@@ -126,8 +118,8 @@ taken_reply(size_t to, const char *state)
     hash_hex(&s.running_commit, running);
     return (struct reply){
         200, json_pack(
-                 "{s:s, s:s, s:o}", "state", state, "head", head, "running",
-                 s.running_known ? json_string(running) : json_null())};
+                 "{s:s, s:s, s:s?}", "state", state, "head", head, "running",
+                 s.running_known ? running : NULL)};
 }
 
 static struct reply
@@ -146,23 +138,24 @@ task_reply(size_t to, int64_t task)
 static struct reply
 take(const struct request *q)
 {
-    const struct sim_node *n = &sim.nodes[q->to];
+    struct engine *en = sim.nodes[q->to].lab->en;
+    const struct sync_origin origin = {
+        SYNC_PUSHED, sim.nodes[q->from].name,
+        .outranks = cluster_outranks(sim.nodes[q->to].cluster, q->call->node)};
     struct sync_result result = {.task = 0};
     struct sync_doc d;
     struct error e;
     struct reply r;
     err_t code = sync_doc_read(q->body, &d, &e);
+    bool piece = code == ERR_OK && d.more;
 
-    if (code == ERR_OK) {
-        code = sync_take(
-            n->lab->en, &d,
-            &(struct sync_origin){
-                .how = SYNC_PUSHED,
-                .from = sim.nodes[q->from].name,
-                .outranks = cluster_outranks(n->cluster, q->call->node),
-            },
-            &result, &e);
+    if (piece) {
+        code = sync_piece_take(en, &d, &origin, &result, &e);
+        sync_doc_free(&d);
+    } else if (code == ERR_OK) {
+        code = sync_take(en, &d, &origin, &result, &e);
     }
+    ASSERT(sem_post(&sim.race_begins) == 0);
     if (code == ERR_NOT_FOUND && result.missing_count > 0) {
         r = (struct reply){
             200, json_pack(
@@ -173,7 +166,7 @@ take(const struct request *q)
     } else if (code != ERR_OK) {
         r = error_reply(&e);
     } else if (result.task == 0) {
-        r = taken_reply(q->to, "same");
+        r = taken_reply(q->to, piece ? "stored" : "same");
     } else {
         r = task_reply(q->to, result.task);
     }
@@ -194,7 +187,7 @@ check_refusal(const struct request *q, const struct hash *own, const char *code)
     }
 }
 
-/* What is not taken leaves no trace. */
+/* What is not taken leaves no trace, other than as history. */
 static struct reply
 answer_put(const struct request *q)
 {
@@ -202,16 +195,20 @@ answer_put(const struct request *q)
     bool races = !sim.calm && sim_chance(4);
     struct reply r;
     const char *state, *code;
-    bool taken;
+    bool taken, stored;
 
     sim_before(q->to, &before);
+    ASSERT(sem_init(&sim.race_begins, 0, 0) == 0);
     sim.race = races ? q->to + 1 : 0;
     r = take(q);
     races = races && sim.race == 0;
     sim.race = 0;
+    ASSERT(sem_destroy(&sim.race_begins) == 0);
     state = json_string_value(json_object_get(r.json, "state"));
     code = json_string_value(json_object_get(r.json, "code"));
     taken = state != NULL && strcmp(state, "taken") == 0;
+    stored = state != NULL && strcmp(state, "stored") == 0;
+    sim.handed += stored ? 1 : 0;
     sim_note(
         "    %s to %s: %ld %s", sim.nodes[q->from].name, sim.nodes[q->to].name, r.status,
         state != NULL ? state : code);
@@ -222,8 +219,11 @@ answer_put(const struct request *q)
     if (code != NULL) {
         check_refusal(q, &before.head, code);
     }
-    if (!taken && !races && !sim.nodes[q->to].dead &&
-        !sim_is_as_before(q->to, &before, sim.nodes[q->to].tried)) {
+    if (taken || races || sim.nodes[q->to].dead) {
+        return r;
+    }
+    if (stored ? memcmp(sim_head(q->to).id.b, before.head.b, SHA256_BYTES) != 0
+               : !sim_is_as_before(q->to, &before, sim.nodes[q->to].tried)) {
         sim_fail("%s refused, and is not as it was", sim.nodes[q->to].name);
     }
     return r;
@@ -320,7 +320,8 @@ answer_trial_end(const struct request *q)
 static struct reply
 route(const struct request *q)
 {
-    const char *path = q->call->path;
+    const char *path = q->call->path, *refusal = NULL;
+    struct error e;
 
     if (!members_is_key(sim.nodes[q->to].lab->en, q->call->key)) {
         return problem(401, "unauthorized", "another key is wanted");
@@ -331,16 +332,16 @@ route(const struct request *q)
     if (strcmp(path, PATH_MEMBERS) == 0) {
         return answer_members(q);
     }
-    if (strcmp(path, PATH_CHECK) == 0) {
-        return answer_check(q);
+    if (members_admit(sim.nodes[q->to].lab->en, q->call->node, &refusal, &e) != ERR_OK) {
+        sim.barred++;
+        return problem(403, refusal, e.msg);
     }
-    if (strcmp(path, "/peer/v1/trial") == 0) {
-        return answer_trial(q);
+    if (strncmp(path, PATH_TRIAL, strlen(PATH_TRIAL)) == 0) {
+        return path[strlen(PATH_TRIAL)] == '?' ? answer_trial_end(q) : answer_trial(q);
     }
-    if (strncmp(path, "/peer/v1/trial?", 15) == 0) {
-        return answer_trial_end(q);
-    }
-    return strcmp(path, PATH_READ) == 0 ? answer_read(q) : answer_put(q);
+    return strcmp(path, PATH_CHECK) == 0  ? answer_check(q)
+           : strcmp(path, PATH_READ) == 0 ? answer_read(q)
+                                          : answer_put(q);
 }
 
 /* ---- the way ---- */
@@ -470,9 +471,7 @@ sim_record_clear(void)
 static void
 damage(char *text)
 {
-    char *at = text + sim_below(strlen(text));
-
-    *at = (char)('0' + sim_below(10));
+    text[sim_below(strlen(text))] = (char)('0' + sim_below(10));
 }
 
 /* c: only who calls, and what. With the key that is right now. */
@@ -546,7 +545,8 @@ sim_push_newer(size_t from, size_t to)
 
     make_newer(from, &newer);
     if (sync_doc_make(
-            sim.nodes[from].lab->en, &(struct sync_wanted){&have, 1, NULL, 0, &newer}, &d,
+            sim.nodes[from].lab->en,
+            &(struct sync_wanted){.have = &have, .have_count = 1, .on_top = &newer}, &d,
             &e) != ERR_OK) {
         sim_fail("%s", e.msg);
     }

@@ -145,6 +145,8 @@ __wrap_apply_commit(struct apply *a, struct error *e)
 
     if (racing > 0 && a->mode == APPLY_ADOPT && a->en == sim.nodes[racing - 1].lab->en) {
         sim.race = 0;
+        while (sem_wait(&sim.race_begins) != 0) {
+        }
         sim_edit_direct(racing - 1);
     }
     return __real_apply_commit(a, e);
@@ -191,6 +193,7 @@ sim_node_start(size_t i)
     n->lab->clock = (struct clock){mono, wall, n};
     n->lab->tunables.status_round_ms = 60000;
     n->lab->tunables.sync_round_ms = SIM_ROUND_MS;
+    n->lab->tunables.sync_piece_commits = 1; /* every third revision that lacks makes one */
     (void)snprintf(path, sizeof path, "%s/aside", n->lab->fake.dir);
     if (file_mkdir_at(AT_FDCWD, path, 0700, &e) != ERR_OK) {
         sim_fail("%s", e.msg);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A cluster in one process: real engine, store and sync code of 3 to 5 nodes, with the fake
- * node of tests/support below each; links in memory in place of HTTP, clocks that stand between
- * steps. One thread drives it, so a seed is a schedule. What must never happen ends the program
- * with that schedule. */
+/* A cluster in one process: real engine, store and sync code of 3 to 5 nodes, the fake node of
+ * tests/support below each, links in memory in place of HTTP, clocks that stand between steps.
+ * One thread drives it: a seed is a schedule, with which what must never happen ends it. */
 #ifndef LOCKSTEP_SIMULATOR_SIM_H
 #define LOCKSTEP_SIMULATOR_SIM_H
+
+#include <semaphore.h>
 
 #include "store/db.h"
 #include "sync/inner.h"
@@ -58,19 +59,18 @@ struct sim {
     uint64_t seed;
     bool verbose, calm, regrouped;
     struct buf trace;
-
     enum sim_hook hook;
     int hook_after; /* calls */
-    size_t hook_node;
+    size_t hook_node, recorded_next;
     _Atomic size_t race; /* node whose head moves while it takes a push over, + 1 */
+    sem_t race_begins;   /* the push was weighed */
     struct sim_message recorded[SIM_RECORDED];
-    size_t recorded_next;
 
     struct hash acked[SIM_ACKED]; /* commits whose apply was answered well, of one cluster */
     size_t acked_count, acked_before;
     size_t refused_conn; /* node i refuses content with that number of connections, + i */
     size_t asked, refused, moved, outranked, taken, equal, applied, overwritten, diverged, died,
-        full, rejected, forgotten, undone, locked_out;
+        full, rejected, forgotten, barred, undone, locked_out, pieces, handed;
 };
 
 extern struct sim sim;
@@ -85,8 +85,7 @@ NORETURN void sim_fail(const char *fmt, ...) PRINTF_LIKE(1, 2);
 void sim_node_start(size_t i); /* a node that never was */
 void sim_node_open(size_t i);
 void sim_node_end(size_t i);
-/* At once, as a power failure. */
-void sim_node_die(size_t i);
+void sim_node_die(size_t i); /* at once, as a power failure */
 /* Ends the process of a node that died, and puts back the files of that moment. */
 void sim_bury(size_t i);
 bool sim_up(size_t i);
@@ -142,8 +141,7 @@ void sim_verify(size_t i);
 void sim_nothing_is_lost(size_t first);
 /* Whether node i holds content that node by refuses. */
 bool sim_is_refused(size_t i, size_t by);
-/* Nodes refuse content from now on, or no longer. */
-void sim_refuse(bool refuse);
+void sim_refuse(bool refuse); /* nodes refuse content from now on, or no longer */
 /* Whether a, as node i knows it, is an ancestor of b, or b itself. */
 bool sim_leads(size_t i, const struct hash *a, const struct hash *b);
 bool sim_has(size_t i, const struct hash *commit);

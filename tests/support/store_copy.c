@@ -6,6 +6,8 @@
 
 #include "base/arena.h"
 
+#define STORE_COPY_PIECE 1000
+
 static void
 must(err_t code, const struct error *e)
 {
@@ -51,11 +53,22 @@ store_copy_take(struct store_copy *c, struct store_lab *from, struct store_lab *
     struct commit have = store_copy_head(to);
     struct lineage_request q;
     struct error e;
+    bool more;
 
     *c = (struct store_copy){.head = store_copy_head(from), .shared = store_lab_shared(from)};
     q = (struct lineage_request){
-        .head = &c->head.id, .have = &have.id, .have_count = 1, .max = 1000};
-    must(store_lineage(from->store, &q, &c->commits, &e), &e);
+        .heads = &c->head.id,
+        .head_count = 1,
+        .have = &have.id,
+        .have_count = 1,
+        .piece = STORE_COPY_PIECE,
+        .piece_entries = SIZE_MAX,
+    };
+    must(store_lineage(from->store, &q, &c->commits, &more, &e), &e);
+    if (more) {
+        (void)fprintf(stderr, "more than %d commits\n", 2 * STORE_COPY_PIECE);
+        abort();
+    }
     for (size_t i = 0; i < c->commits.count; i++) {
         take_bodies(c, from, &c->commits.items[i]);
     }

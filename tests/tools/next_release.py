@@ -9,12 +9,22 @@ import sys
 
 FOLDERS = ("appliance", "render", "schema", "migrations")
 RELEASE = "99.0.0"
-# A field that this release does not know, as each release may add.
+# What this release does not know, as each release may add: a field, a kind, a value.
 FIELD = {
     "name": "owner", "type": "text", "text_type": "note", "default": "", "effect": "none",
     "label": "Owner", "help": "Who looks after the pool.", "group": "Pool",
     "examples": ["Shop team"],
 }
+KIND = {
+    "kind": "zone", "plural": "zones", "title": "Zone", "scope": "shared", "singleton": False,
+    "direct": False, "unique": ["name"], "columns": ["name"], "help": "Where servers are.",
+    "fields": [{
+        "name": "name", "type": "text", "text_type": "name", "required": True, "effect": "none",
+        "label": "Name", "help": "How this zone is called here.", "group": "Zone",
+        "examples": ["north"],
+    }],
+}
+VALUE = "spare"  # of the role of a pool's member
 
 
 def raised(pattern, text):
@@ -34,10 +44,15 @@ def changes(source):
         out[path], version = raised(pattern, (source / path).read_text("ascii"))
     pool = json.loads((source / "schema/kinds/pool.json").read_text("ascii"))
     pool["fields"].append({**FIELD, "since": version})
+    members = next(f for f in pool["fields"] if f["name"] == "members")
+    role = next(f for f in members["fields"] if f["name"] == "role")
+    role["values"].append(VALUE)
+    role["values_since"] = {VALUE: version}
+    out["schema/kinds/zone.json"] = json.dumps({**KIND, "since": version}, indent=2)
     out["schema/kinds/pool.json"] = json.dumps(pool, indent=2)
     number = max(int(p.name[:4]) for p in (source / "migrations").glob("[0-9]*.sql")) + 1
     out["migrations/%04d_next_release.sql" % number] = (
-        "-- SPDX-License-Identifier: Apache-2.0\n-- A field more.\n\n"
+        "-- SPDX-License-Identifier: Apache-2.0\n-- A field, a value and a kind more.\n\n"
         "PRAGMA user_version = %d;\n" % number)
     out["CMakeLists.txt"] = re.sub(
         r"(project\(lockstep VERSION )[0-9.]+", r"\g<1>" + RELEASE,

@@ -318,6 +318,92 @@ a_trial_is_ended_by_who_asked_for_it(void **state)
     runs_the_former(t, &before);
 }
 
+static void
+assert_cancelled(const struct two *t)
+{
+    CLEANUP(sync_doc_free) struct sync_doc d = offer(t);
+    struct sync_checked tried;
+
+    assert_int_equal(sync_trial(t->to->en, &d, ORIGIN, &tried, &t->to->error), ERR_CONFLICT);
+    assert_string_equal(tried.result.refusal, "cancelled");
+    assert_int_equal(tried.task, 0);
+    assert_false(standby_holds(t->to->en));
+}
+
+static void
+a_trial_that_was_cancelled_before_it_began_does_not_begin(void **state)
+{
+    const struct two *t = *state;
+    struct fake_facts before = fake_look(&t->to->fake);
+    struct hash candidate = head_of(t->from);
+    struct fake_facts after;
+
+    later(t->to, 0);
+    standby_cancel(t->to->en, &candidate);
+    assert_cancelled(t);
+    later(t->to, t->to->tunables.trial_ms - 5000);
+    assert_cancelled(t);
+    after = fake_look(&t->to->fake);
+    assert_int_equal(after.stages, before.stages);
+    assert_int_equal(after.installs, before.installs);
+    assert_int_equal(after.reloads, before.reloads);
+    later(t->to, t->to->tunables.trial_ms + 5000);
+    try_it(t, "ok", &candidate);
+    assert_true(standby_holds(t->to->en));
+}
+
+static void
+another_candidate_is_tried_after_a_cancel(void **state)
+{
+    const struct two *t = *state;
+    struct hash candidate = head_of(t->from);
+
+    standby_cancel(t->to->en, &candidate);
+    assert_cancelled(t);
+    set_title(t->from, "third");
+    set_title(t->from, "second");
+    try_it(t, "ok", &candidate);
+    assert_true(standby_holds(t->to->en));
+}
+
+/* The cancel comes while HAProxy loads it. */
+static void
+a_trial_that_was_cancelled_while_it_began_goes_back(void **state)
+{
+    const struct two *t = *state;
+    struct fake_facts before = fake_look(&t->to->fake);
+    CLEANUP(sync_doc_free) struct sync_doc d = offer(t);
+    struct sync_checked tried;
+
+    assert_int_equal(sync_trial(t->to->en, &d, ORIGIN, &tried, &t->to->error), ERR_OK);
+    standby_cancel(t->to->en, &d.head);
+    json_decref(engine_lab_task(t->to, tried.task));
+    assert_false(standby_holds(t->to->en));
+    runs_the_former(t, &before);
+}
+
+static void
+so_many_cancels_are_remembered(void **state)
+{
+    const struct two *t = *state;
+    struct standby tried = {.digest = "tried", .local_rev = 1};
+
+    for (uint8_t i = 0; i <= STANDBY_CANCELLED; i++) {
+        standby_cancel(t->to->en, &(struct hash){{i}});
+        /* Once more takes no other place. */
+        standby_cancel(t->to->en, &(struct hash){{i}});
+    }
+    for (uint8_t i = 1; i <= STANDBY_CANCELLED; i++) {
+        tried.commit = (struct hash){{i}};
+        assert_int_equal(standby_begin(t->to->en, &tried, &t->to->error), ERR_CONFLICT);
+        assert_false(standby_holds(t->to->en));
+    }
+    tried.commit = (struct hash){{0}};
+    assert_int_equal(standby_begin(t->to->en, &tried, &t->to->error), ERR_OK);
+    assert_true(standby_holds(t->to->en));
+    standby_end(t->to->en);
+}
+
 /* Files that are loaded then go back, if they must, to what served here before the trial. */
 static void
 a_trial_that_is_over_gives_way_until_something_is_committed(void **state)
@@ -326,7 +412,7 @@ a_trial_that_is_over_gives_way_until_something_is_committed(void **state)
     struct standby tried = {.commit = {{7}}, .digest = "tried", .local_rev = 1};
 
     assert_false(standby_gives_way(t->to->en, "other", 1));
-    standby_begin(t->to->en, &tried);
+    assert_int_equal(standby_begin(t->to->en, &tried, &t->to->error), ERR_OK);
     assert_false(standby_gives_way(t->to->en, "tried", 1));
     standby_cancel(t->to->en, &tried.commit);
     assert_true(standby_gives_way(t->to->en, "other", 1));
@@ -413,6 +499,10 @@ main(void)
         WITH(a_trial_uses_what_was_checked),
         WITH(a_trial_stays_until_its_time_and_goes_back_by_itself),
         WITH(a_trial_is_ended_by_who_asked_for_it),
+        WITH(a_trial_that_was_cancelled_before_it_began_does_not_begin),
+        WITH(another_candidate_is_tried_after_a_cancel),
+        WITH(a_trial_that_was_cancelled_while_it_began_goes_back),
+        WITH(so_many_cancels_are_remembered),
         WITH(a_trial_that_is_over_gives_way_until_something_is_committed),
         WITH(a_restart_ends_a_trial),
         WITH(what_does_not_serve_is_taken_back_at_once),

@@ -136,9 +136,20 @@ static void
 other_names_are_refused(void **state)
 {
     static const char *const names[] = {
-        "extra",         "haproxy.cfg2",  ".checked",  "map/a.pem", "map/.a.map",
-        "crt/a b.pem",   "crt/-a.pem",    "crt/a.key", "error/503", "crt-list/a\xc3\xa9.list",
-        "scripts/a.map", "map/\x01x.map", "map/.map",
+        "extra",
+        "haproxy.cfg2",
+        ".checked",
+        ".served",
+        "map/a.pem",
+        "map/.a.map",
+        "crt/a b.pem",
+        "crt/-a.pem",
+        "crt/a.key",
+        "error/503",
+        "crt-list/a\xc3\xa9.list",
+        "scripts/a.map",
+        "map/\x01x.map",
+        "map/.map",
     };
     struct helper_lab *l = *state;
 
@@ -342,41 +353,6 @@ stage(struct helper_lab *l, int n)
     helper_lab_ok(l, request);
 }
 
-/* 1 and 2 are there, and first to last. */
-static void
-are_there(struct helper_lab *l, int first, int last)
-{
-    for (int n = 1; n <= 20; n++) {
-        char number[16];
-
-        (void)snprintf(number, sizeof number, "%d", n);
-        assert_int_equal(exists(l, number), n <= 2 || (n >= first && n <= last));
-    }
-}
-
-static void
-old_ones_go_but_for_what_is_in_use_and_the_newest_five(void **state)
-{
-    struct helper_lab *l = *state;
-
-    assert_int_equal(mkdir(helper_lab_path(l, "state/generation/other"), 0755), 0);
-    stage(l, 1);
-    helper_lab_ok(l, "{'verb': 'install', 'generation': 1}");
-    stage(l, 2);
-    helper_lab_ok(l, "{'verb': 'settle', 'generation': 2}");
-    for (int n = 3; n <= 12; n++) {
-        stage(l, n);
-    }
-    are_there(l, 7, 12);
-    helper_lab_ok(l, "{'verb': 'settle', 'generation': 2}");
-    are_there(l, 8, 12);
-    /* An old number that is staged once more stays. */
-    stage(l, 13);
-    stage(l, 8);
-    are_there(l, 8, 13);
-    assert_true(exists(l, "other"));
-}
-
 static void
 a_link_that_names_no_generation_is_corrupt(void **state)
 {
@@ -560,7 +536,6 @@ main(int argc, char **argv)
         HELPER_LAB_TEST(a_checker_that_is_killed_decides_nothing),
         HELPER_LAB_TEST(only_checked_generations_are_installed),
         HELPER_LAB_TEST(links_name_the_generation),
-        HELPER_LAB_TEST(old_ones_go_but_for_what_is_in_use_and_the_newest_five),
         HELPER_LAB_TEST(a_link_that_names_no_generation_is_corrupt),
         HELPER_LAB_TEST(opening_removes_what_a_kill_left_of_a_write),
         HELPER_LAB_TEST(opening_removes_what_an_interrupted_stage_left),

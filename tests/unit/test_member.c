@@ -43,6 +43,7 @@ assert_leads_back(const struct member *m)
     assert_string_equal(back.id, wanted.id);
     assert_int_equal(back.seq, wanted.seq);
     assert_int_equal(back.gone, wanted.gone);
+    assert_int_equal(back.gone_at_ms, wanted.gone_at_ms);
     assert_string_equal(back.name, wanted.name);
     assert_string_equal(back.url, wanted.url);
     assert_string_equal(back.pin, wanted.pin);
@@ -68,6 +69,8 @@ record_leads_back_without_its_key(void **state)
                      "\"schema_version\":2,\"seq\":7,\"url\":\"https://192.0.2.1:8443\"}");
     assert_leads_back(&m);
     m.gone = true;
+    assert_leads_back(&m);
+    m.gone_at_ms = INT64_C(253402300799999);
     m.seq = INT64_C(9007199254740991);
     m.schema_version = INT_MAX;
     memset(m.name, 'n', sizeof m.name - 1);
@@ -171,6 +174,9 @@ static const struct bad bad[] = {
     {"seq", "null"},
     {"gone", "0"},
     {"gone", "null"},
+    {"gone_at_ms", "0"},
+    {"gone_at_ms", "253402300800000"},
+    {"gone_at_ms", "\"1\""},
     {"name", "\"\""},
     {"name", "\"two words\""},
     {"name", "\"lockstep1\""},
@@ -232,6 +238,7 @@ whatever_is_wrong_is_refused_by_its_name(void **state)
         json_t *value = NULL;
         struct error e = {0};
 
+        json_object_set_new(j, "gone", json_true());
         json_object_set_new(j, "tables_address", json_string("192.0.2.1"));
         json_object_set_new(j, "tables_port", json_integer(8444));
         if (bad[i].value == NULL) {

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "base/tunables.h"
+#include "engine/sync_doc.h"
 #include "http/router.h"
 #include "routes_gen.h"
 
@@ -262,16 +264,57 @@ segments_are_found_by_name(void **state)
 
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, lab_open, lab_close)
 
+/* What one node may send, another takes. */
+static void
+routes_of_peers_take_what_a_document_may_hold(void **state)
+{
+    static const char *const operations[] = {
+        "peer_config_replace", "peer_config_read", "peer_check", "peer_trial",
+        "peer_draft_taken"};
+#define TUNABLE_RANGE(name, def, min, max) {#name, max},
+
+    static const struct {
+        const char *name;
+        int64_t max;
+    } ranges[] = {TUNABLES_LIST(TUNABLE_RANGE)};
+
+#undef TUNABLE_RANGE
+    size_t found = 0;
+
+    (void)state;
+    for (size_t i = 0; i < ROUTE_COUNT; i++) {
+        for (size_t k = 0; k < ARRAY_LEN(operations); k++) {
+            if (strcmp(routes[i].operation, operations[k]) == 0) {
+                assert_int_equal(routes[i].body_max, SYNC_DOC_MAX);
+                found++;
+            }
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(ranges); i++) {
+        if (strcmp(ranges[i].name, "sync_piece_commits") == 0) {
+            assert_in_range(2 * ranges[i].max + 1, 1, SYNC_COMMITS_MAX);
+            found++;
+        }
+    }
+    assert_int_equal(found, ARRAY_LEN(operations) + 1);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(every_row_is_reached),         CASE(every_row_has_what_its_permission_needs),
-        CASE(literal_segments_win),         CASE(families_are_told_apart_by_the_schema),
-        CASE(data_in_a_segment_is_no_path), CASE(a_final_slash_is_another_path),
-        CASE(unknown_paths_are_unknown),    CASE(methods_have_a_case),
-        CASE(head_is_get_without_a_body),   CASE(the_longest_allow_has_room),
+        CASE(every_row_is_reached),
+        CASE(every_row_has_what_its_permission_needs),
+        CASE(literal_segments_win),
+        CASE(families_are_told_apart_by_the_schema),
+        CASE(data_in_a_segment_is_no_path),
+        CASE(a_final_slash_is_another_path),
+        CASE(unknown_paths_are_unknown),
+        CASE(methods_have_a_case),
+        CASE(head_is_get_without_a_body),
+        CASE(the_longest_allow_has_room),
         CASE(segments_are_found_by_name),
+        cmocka_unit_test(routes_of_peers_take_what_a_document_may_hold),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -172,7 +172,7 @@ commit_direct(struct store_lab *l, size_t count)
 
 /* Back to the schema before nodes were kept in step. */
 static const char without_members_sql[] =
-    "DROP TABLE discarded; DROP TABLE member; ALTER TABLE meta DROP COLUMN node_id;"
+    "DROP TABLE former_key; DROP TABLE discarded; DROP TABLE member; ALTER TABLE meta DROP COLUMN node_id;"
     "DROP TRIGGER commit_log_no_update; ALTER TABLE commit_log DROP COLUMN kept;"
     "CREATE TRIGGER commit_log_no_update BEFORE UPDATE ON commit_log "
     "BEGIN SELECT RAISE(ABORT, 'history is append-only'); END;"

@@ -58,11 +58,12 @@ line_is_given_from_where_the_other_is(void **state)
     extend(l, line, LINE);
     for (size_t i = 0; i < ARRAY_LEN(at); i++) {
         const struct hash have[2] = {{{9}}, line[at[i]].id};
-        struct lineage_request q = {&line[LINE - 1].id, have, 2, LINE - 1 - at[i]};
+        const struct lineage_request q = {&line[LINE - 1].id, 1, have, 2, LINE, LINE};
         CLEANUP(lineage_cleanup) struct lineage found = {0};
-        CLEANUP(lineage_cleanup) struct lineage none = {0};
+        bool more = true;
 
-        assert_int_equal(store_lineage(l->store, &q, &found, &e), ERR_OK);
+        assert_int_equal(store_lineage(l->store, &q, &found, &more, &e), ERR_OK);
+        assert_false(more);
         assert_int_equal(found.count, LINE - 1 - at[i]);
         for (size_t k = 0; k < found.count; k++) {
             const struct lineage_commit *c = &found.items[k];
@@ -75,11 +76,6 @@ line_is_given_from_where_the_other_is(void **state)
         }
         assert_true(leads_to(l, &line[at[i]], &line[LINE - 1]));
         assert_int_equal(leads_to(l, &line[LINE - 1], &line[at[i]]), at[i] == LINE - 1);
-        if (q.max > 0) {
-            q.max--;
-            assert_int_equal(store_lineage(l->store, &q, &none, &e), ERR_LIMIT);
-            assert_int_equal(none.count, 0);
-        }
     }
     free(line);
 }
@@ -90,11 +86,12 @@ unknown_commits_are_named_or_passed_over(void **state)
     static const struct hash unknown = {{7}};
     struct store_lab *l = *state;
     const struct commit head = store_copy_head(l);
-    struct lineage_request q = {&unknown, &head.id, 1, 10};
+    struct lineage_request q = {&unknown, 1, &head.id, 1, 10, 10};
     CLEANUP(lineage_cleanup) struct lineage found = {0};
     struct lineage_entry *entries = NULL;
     size_t count = 0;
     bool is = true;
+    bool more;
     struct error e;
 
     assert_int_equal(store_has_commit(l->store, &unknown, &is, &e), ERR_OK);
@@ -103,9 +100,9 @@ unknown_commits_are_named_or_passed_over(void **state)
     assert_true(is);
     assert_int_equal(store_is_ancestor(l->store, &unknown, &head.id, &is, &e), ERR_NOT_FOUND);
     assert_int_equal(store_is_ancestor(l->store, &head.id, &unknown, &is, &e), ERR_NOT_FOUND);
-    assert_int_equal(store_lineage(l->store, &q, &found, &e), ERR_NOT_FOUND);
-    q = (struct lineage_request){&head.id, &unknown, 1, 10};
-    assert_int_equal(store_lineage(l->store, &q, &found, &e), ERR_OK);
+    assert_int_equal(store_lineage(l->store, &q, &found, &more, &e), ERR_NOT_FOUND);
+    q = (struct lineage_request){&head.id, 1, &unknown, 1, 10, 10};
+    assert_int_equal(store_lineage(l->store, &q, &found, &more, &e), ERR_OK);
     assert_int_equal(found.count, 1);
     assert_int_equal(found.items[0].commit.rev, 1);
     assert_int_equal(store_index(l->store, &unknown, &entries, &count, &e), ERR_NOT_FOUND);
@@ -203,9 +200,10 @@ assert_lineage(struct store_lab *l, struct graph *g, unsigned head)
     struct hash have[3];
     unsigned nth[3];
     unsigned have_count = pick(g, 4);
-    struct lineage_request q = {&g->commits[head].id, have, have_count, GRAPH};
+    struct lineage_request q = {&g->commits[head].id, 1, have, have_count, GRAPH, SIZE_MAX};
     CLEANUP(lineage_cleanup) struct lineage found = {0};
     bool wanted[GRAPH];
+    bool more;
     size_t count = 0;
     struct error e;
 
@@ -220,7 +218,8 @@ assert_lineage(struct store_lab *l, struct graph *g, unsigned head)
         }
         count += wanted[n] ? 1 : 0;
     }
-    assert_int_equal(store_lineage(l->store, &q, &found, &e), ERR_OK);
+    assert_int_equal(store_lineage(l->store, &q, &found, &more, &e), ERR_OK);
+    assert_false(more);
     assert_int_equal(found.count, count);
     for (size_t i = 0; i < found.count; i++) {
         unsigned n = nth_of(g, &found.items[i].commit.id);

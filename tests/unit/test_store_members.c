@@ -44,6 +44,27 @@ put(struct store_lab *l, const struct member *list, size_t count)
 }
 
 static void
+rekey(struct store_lab *l, const struct member *m, const struct former_key *former)
+{
+    struct error e;
+
+    if (store_member_rekey(l->store, m, 1, former, &e) != ERR_OK) {
+        fail_msg("%s", e.msg);
+    }
+}
+
+static void
+assert_former(struct store_lab *l, const char *key, int64_t until_ms)
+{
+    struct former_key former = {.key = "?"};
+    struct error e;
+
+    assert_int_equal(store_former_key(l->store, &former, &e), ERR_OK);
+    assert_string_equal(former.key, key);
+    assert_int_equal(former.until_ms, until_ms);
+}
+
+static void
 assert_members(struct store_lab *l, const struct member *wanted, size_t count)
 {
     struct member *found = NULL;
@@ -160,7 +181,7 @@ keys_are_not_in_the_files(void **state)
     struct store_lab *l = *state;
     struct member m = member_of(1, 5);
 
-    put(l, &m, 1);
+    rekey(l, &m, &(struct former_key){"SENTINEL-former", 60000});
     for (int i = 0; i < 2; i++) {
         bool found_name = false;
 
@@ -179,6 +200,58 @@ keys_are_not_in_the_files(void **state)
         }
         assert_true(found_name);
         store_lab_reopen(l);
+    }
+}
+
+static void
+the_former_key_stays_until_there_is_another(void **state)
+{
+    struct store_lab *l = *state;
+    struct member m = member_of(1, 5);
+
+    assert_former(l, "", 0);
+    rekey(l, &m, &(struct former_key){"first", 60000});
+    store_lab_reopen(l);
+    assert_former(l, "first", 60000);
+    put(l, &m, 1);
+    assert_former(l, "first", 60000);
+    memset(m.key, 'k', MEMBER_KEY_BYTES - 1);
+    rekey(l, &m, &(struct former_key){"second", INT64_MAX});
+    assert_members(l, &m, 1);
+    assert_former(l, "second", INT64_MAX);
+    m.seq = 0;
+    assert_int_equal(
+        store_member_rekey(
+            l->store, &m, 1, &(struct former_key){"third", 1}, &(struct error){0}),
+        ERR_CONFLICT);
+    assert_former(l, "second", INT64_MAX);
+    m.seq = 6;
+    rekey(l, &m, &(struct former_key){"", 0});
+    assert_former(l, "", 0);
+}
+
+static void
+damage_of_the_former_key_is_found(void **state)
+{
+    static const char *const damages[] = {
+        "UPDATE former_key SET until_ms = until_ms + 1",
+        "UPDATE former_key SET peer_key = zeroblob(300)",
+        "UPDATE former_key SET peer_key = (SELECT peer_key FROM member)",
+    };
+    struct store_lab *l = *state;
+    struct member m = member_of(1, 5);
+
+    for (size_t i = 0; i < ARRAY_LEN(damages); i++) {
+        struct former_key former;
+        int64_t checked;
+        struct error e;
+
+        rekey(l, &m, &(struct former_key){"former", 60000});
+        assert_int_equal(store_verify(l->store, &checked, &e), ERR_OK);
+        store_lab_script(l, damages[i]);
+        assert_int_equal(store_former_key(l->store, &former, &e), ERR_CORRUPT);
+        assert_string_equal(former.key, "");
+        assert_int_equal(store_verify(l->store, &checked, &e), ERR_CORRUPT);
     }
 }
 
@@ -228,6 +301,8 @@ main(void)
         STORE_LAB_TEST(a_list_takes_the_place_of_the_one_before),
         STORE_LAB_TEST(all_of_them_are_written_or_none),
         STORE_LAB_TEST(keys_are_not_in_the_files),
+        STORE_LAB_TEST(the_former_key_stays_until_there_is_another),
+        STORE_LAB_TEST(damage_of_the_former_key_is_found),
         STORE_LAB_TEST(damage_is_found),
     };
 
