@@ -399,16 +399,12 @@ class Walk(Case):
                 self.assertIn(answer.status, (400, 422), (path, bad.keys()))
         piece = {"head": document["head"], "commits": document["commits"], "objects": [], "more": True}
         for method, path in (("PUT", "config"), ("POST", "check"), ("POST", "trial")):
-            peer.expect(422, method, "/peer/v1/" + path, piece)
-            peer.expect(422, method, "/peer/v1/" + path, {**document, "more": True})
-        stored = peer.expect(200, "PUT", "/peer/v1/config",
-                             {**piece, "expected_head": document["head"]})
-        self.assertEqual((stored["state"], stored["head"]), ("stored", document["head"]))
-        for ids in ({}, ["x"], ["0" * 64] * 129):
-            peer.expect(422, "POST", "/peer/v1/config/read",
-                        {"have": [], "stored": ids, "objects": []})
-        peer.expect(200, "POST", "/peer/v1/config/read",
-                    {"have": [], "stored": ["0" * 64] * 128, "objects": []})
+            for bad in (piece, {**document, "more": True}):
+                peer.expect(422, method, "/peer/v1/" + path, bad)
+        piece["expected_head"] = document["head"]
+        self.assertEqual(peer.expect(200, "PUT", "/peer/v1/config", piece)["state"], "stored")
+        for status, ids in ((422, {}), (422, ["x"]), (422, ["0" * 64] * 129), (200, ["0" * 64] * 128)):
+            peer.expect(status, "POST", "/peer/v1/config/read", {"have": [], "stored": ids, "objects": []})
         for path in ("check", "trial"):
             self.assertEqual(peer.expect(200, "POST", "/peer/v1/" + path, document)["state"],
                              "same")
