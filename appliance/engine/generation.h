@@ -37,19 +37,6 @@ generation_find(struct engine *en, const char *digest, struct generation *ret, s
 MUST_USE err_t
 generation_number(struct engine *en, int64_t number, struct generation *ret, struct error *e);
 
-/* ---- kept.c ---- */
-
-/* Stages files for an apply of another node and keeps them for check_kept_ms, so that what
- * comes with the same files need not be checked again. local_rev: of the local container that
- * they were made with. The database is left alone. */
-MUST_USE err_t kept_check(
-    struct engine *en, const struct rendered *files, int64_t local_rev, struct problems *p,
-    struct error *e);
-/* The number of those that are kept, for the caller's use; 0: none. */
-int64_t kept_take(struct engine *en, const char *digest, int64_t local_rev);
-/* Numbers that are given again and again, engine thread: never the one that is reserved. */
-MUST_USE err_t kept_next_number(struct engine *en, int64_t *ret, struct error *e);
-
 /* ---- serving.c ---- */
 
 /* ERR_OK once HAProxy reports digest, answers on every http listener of shared (may be NULL)

@@ -12,6 +12,7 @@
 #include "engine/confirm.h"
 #include "engine/edit_check.h"
 #include "engine/event.h"
+#include "engine/kept.h"
 #include "engine/pages.h"
 #include "engine/session.h"
 #include "engine/standby.h"
@@ -36,14 +37,6 @@ struct follow {
     bool ok;                            /* the last reconcile or apply left it so */
     int64_t next_ms, back_off_ms;       /* monotonic: no reconcile before; the pause until it */
     unsigned down_rounds;
-};
-
-/* Files that were checked for an apply of another node. Engine thread only. */
-struct kept {
-    int64_t reserved; /* number of its generation, given to no other; 0: none */
-    char digest[RENDER_DIGEST_HEX + 1];
-    int64_t local_rev;
-    int64_t until_ms; /* monotonic; 0: nothing is kept */
 };
 
 struct operators;

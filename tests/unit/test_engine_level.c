@@ -110,18 +110,18 @@ say_level(struct lab *x, int64_t seq, int level)
         .seq = seq,
         .schema_version = level,
     };
-    bool changed = false;
+    struct members_taken taken = {.changed = false};
     struct error e;
 
     (void)snprintf(m.id, sizeof m.id, "%032d", 9);
     (void)snprintf(
         m.pin, sizeof m.pin, "%s", "sha256//47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
     if (members_merge(
-            x->l->en, &(struct members_offer){&m, 1, m.id, MEMBERS_TOLD}, &changed, &e) !=
+            x->l->en, &(struct members_offer){&m, 1, m.id, MEMBERS_TOLD}, &taken, &e) !=
         ERR_OK) {
         fail_msg("%s", e.msg);
     }
-    assert_true(changed);
+    assert_true(taken.changed);
 }
 
 static void

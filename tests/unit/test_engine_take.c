@@ -149,7 +149,7 @@ what_comes_twice_at_once_is_taken_once(void **state)
     for (size_t i = 0; i < 2; i++) {
         docs[i] = doc_of(t->l[0], &(struct sync_wanted){.have = &have, .have_count = 1});
     }
-    fake_hold(&t->l[1]->fake); /* else the first may be done before the second comes */
+    fake_hold(&t->l[1]->fake);
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(
             sync_take(
@@ -159,6 +159,7 @@ what_comes_twice_at_once_is_taken_once(void **state)
             ERR_OK);
         assert_int_not_equal(results[i].task, 0);
     }
+    fake_await_held(&t->l[1]->fake);
     fake_release(&t->l[1]->fake);
     for (size_t i = 0; i < 2; i++) {
         json_t *task = engine_lab_task(t->l[1], results[i].task);
