@@ -48,6 +48,23 @@ put_both(struct buf *out, const struct node_facts *a, const struct node_facts *b
     put_revision(out, b);
 }
 
+static void
+put_shared(struct buf *out, const struct node_facts *n)
+{
+    const struct sync_head *shared = &n->shared.commit;
+    char fp[SHA256_HEX + 1];
+
+    switch (n->shared.state) {
+    case SHARED_FOUND:
+        hash_hex(&shared->fp, fp);
+        buf_printf(out, "; they last shared %lld@%.8s", (long long)shared->rev, fp);
+        break;
+    case SHARED_NONE: buf_puts(out, "; they never shared a revision"); break;
+    case SHARED_SOUGHT:
+    case SHARED_UNKNOWN: buf_puts(out, "; what they last shared is not known"); break;
+    }
+}
+
 static json_t *
 next_json(const char *next, const char *node)
 {
@@ -146,6 +163,7 @@ find_relation(const struct finding *at)
         buf_puts(&detail, " ago");
     }
     if (!is_self && n->relation == REL_DIVERGED) {
+        put_shared(&detail, n);
         add(at, CONDITION_DIVERGED, &detail);
         return; /* what it was handed it had to refuse */
     }

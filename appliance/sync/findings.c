@@ -208,6 +208,7 @@ facts_of_peer(const struct peer *p, const struct member *m)
         .age_ms = p->ever ? clock_mono_ms(&clock_system) - p->answered_ms : 0,
         .head = p->head,
         .relation = p->relation,
+        .shared = p->shared,
         .skew_ms = p->skew_ms,
         .refusal = p->relation == REL_IN_STEP    ? ""
                    : p->said.refusing[0] != '\0' ? p->said.refusing

@@ -80,6 +80,11 @@ bool cluster_is_asked(const struct member_list *list, size_t i);
 /* With each that answered and knows other members, or other keys of them, than this node. */
 void cluster_exchange(struct cluster *c, const struct member_list *list);
 
+/* Goes on looking for what this node, with that head, and each node that diverged shared last.
+ * Once for two heads; one page of their history a round. */
+void cluster_look_for_shared(
+    struct cluster *c, const struct member_list *list, const struct commit *head);
+
 /* ---- conditions ---- */
 
 /* Adds to a health answer what a struct said holds. */

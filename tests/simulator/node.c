@@ -293,3 +293,20 @@ sim_join(size_t i, size_t to)
     }
     sim_note("    join: %s", code == ERR_OK ? "ok" : e.msg);
 }
+
+size_t
+sim_node_of_id(const char *id)
+{
+    for (size_t i = 0; i < sim.count; i++) {
+        struct member self;
+
+        if (sim.nodes[i].lab->en == NULL) {
+            continue;
+        }
+        members_self(sim.nodes[i].lab->en, &self);
+        if (strcmp(self.id, id) == 0) {
+            return i;
+        }
+    }
+    return SIM_NODES;
+}

@@ -186,6 +186,30 @@ test_diverged_says_who_what_and_the_next_step(void **state)
 }
 
 static void
+test_diverged_names_what_was_shared_last(void **state)
+{
+    static const struct {
+        enum shared_state state;
+        const char *wanted;
+    } rows[] = {
+        {SHARED_FOUND, "; they last shared 7@07070707"},
+        {SHARED_NONE, "; they never shared a revision"},
+        {SHARED_SOUGHT, "; what they last shared is not known"},
+        {SHARED_UNKNOWN, "; what they last shared is not known"},
+    };
+    struct fixture *x = *state;
+
+    x->nodes[1] = node("n2", 9);
+    x->nodes[1].relation = REL_DIVERGED;
+    x->nodes[1].shared.commit = node("", 7).head;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        x->nodes[1].shared.state = rows[i].state;
+        finds_one(x, "diverged n2");
+        says(x, "cause", rows[i].wanted);
+    }
+}
+
+static void
 test_refusing_stands_beside_behind(void **state)
 {
     static const char *const wanted[] = {
@@ -336,6 +360,8 @@ main(void)
         cmocka_unit_test_setup_teardown(test_this_node_is_behind_the_newest, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             test_diverged_says_who_what_and_the_next_step, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_diverged_names_what_was_shared_last, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_refusing_stands_beside_behind, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_releases, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_skew_on_either_side, set_up, tear_down),
