@@ -441,7 +441,9 @@ compare_names(const void *a, const void *b)
     const struct member *x = a;
     const struct member *y = b;
 
-    return strcmp(x->name, y->name);
+    int order = strcmp(x->name, y->name);
+
+    return order != 0 ? order : strcmp(x->id, y->id);
 }
 
 json_t *
