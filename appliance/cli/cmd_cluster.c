@@ -160,12 +160,18 @@ show_checks(const json_t *answer)
 
     json_array_foreach(json_object_get(answer, "checks"), i, check)
     {
+        const char *next = cli_str(check, "next");
+
         printf(
-            "%-4s %-13s %s\n", json_is_true(json_object_get(check, "ok")) ? "ok" : "no",
-            cli_str(check, "name"), cli_str(check, "detail"));
+            "%-7s %-13s %s\n", cli_str(check, "state"), cli_str(check, "name"),
+            cli_str(check, "detail"));
+        if (next[0] != '\0') {
+            printf("%-7s %-13s %s\n", "", "", next);
+        }
     }
 }
 
+/* What is a warning stops nothing. */
 static bool
 all_pass(const json_t *answer)
 {
@@ -174,7 +180,7 @@ all_pass(const json_t *answer)
 
     json_array_foreach(json_object_get(answer, "checks"), i, check)
     {
-        if (!json_is_true(json_object_get(check, "ok"))) {
+        if (strcmp(cli_str(check, "state"), "failed") == 0) {
             return false;
         }
     }

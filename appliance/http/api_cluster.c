@@ -179,6 +179,23 @@ read_join(struct request *r, struct cluster_join *ret)
 }
 
 static void
+name_failed_check(const json_t *checks, err_t code, struct error *e)
+{
+    for (size_t i = 0; i < json_array_size(checks); i++) {
+        const json_t *check = json_array_get(checks, i);
+
+        if (strcmp(json_string_value(json_object_get(check, "state")), "failed") == 0) {
+            (void)error_set(
+                e, code, "%s: %.110s: %.110s",
+                json_string_value(json_object_get(check, "name")),
+                json_string_value(json_object_get(check, "detail")),
+                json_string_value(json_object_get(check, "next")));
+            return;
+        }
+    }
+}
+
+static void
 join_cluster(struct request *r)
 {
     struct cluster_join j = {.plan = false};
@@ -191,18 +208,7 @@ join_cluster(struct request *r)
     }
     code = cluster_join(r->http->config.cluster, &j, r->actor.name, &result, &e);
     if (code != ERR_OK && !(j.plan && code == ERR_CONFLICT)) {
-        json_t *checks = json_object_get(result, "checks");
-
-        for (size_t i = 0; i < json_array_size(checks); i++) {
-            const json_t *check = json_array_get(checks, i);
-
-            if (!json_is_true(json_object_get(check, "ok"))) {
-                (void)error_set(
-                    &e, code, "%s: %.200s", json_string_value(json_object_get(check, "name")),
-                    json_string_value(json_object_get(check, "detail")));
-                break;
-            }
-        }
+        name_failed_check(json_object_get(result, "checks"), code, &e);
         reply_error(r, &e, NULL);
         json_decref(result);
         return;

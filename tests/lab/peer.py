@@ -10,6 +10,7 @@ import ssl
 import subprocess
 import tempfile
 import threading
+import time
 
 import api as api_module
 from api import Answer
@@ -108,6 +109,8 @@ class FakePeer:
         self.lock = threading.Lock()
         self.heard, self.requests, self.pushed = b"", [], []
         self.health, self.head = None, None
+        self.ahead_ms = 0  # its clock
+        self.admitted = {"reached": True, "detail": "", "vips": [], "binds": []}
         with tempfile.TemporaryDirectory() as folder:
             pair = [os.path.join(folder, n) for n in ("key", "crt")]
             subprocess.run(
@@ -163,7 +166,10 @@ class FakePeer:
             return {**self.health, "id": self.id, "name": self.record["name"],
                     "release": self.record["release"], "head": self.head, "leads": False,
                     "have": False, "running": self.head["id"], "serving": "yes",
-                    "members": "0" * 64, "holds": False}
+                    "members": "0" * 64, "holds": False,
+                    "time_ms": int(time.time() * 1000) + self.ahead_ms}
+        if path == "/peer/v1/admit":
+            return self.admitted
         if path == "/peer/v1/config/read":
             return self.pushed[-1]
         return {"members": [self.record]}
