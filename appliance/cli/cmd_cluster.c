@@ -54,8 +54,8 @@ show_conditions(const struct cli *c, const json_t *conditions)
 static void
 show_cluster(struct cli *c, const json_t *answer)
 {
-    static const char *const heads[] = {"NODE",     "STORED",  "RUNNING", "SERVING",
-                                        "RELATION", "RELEASE", "ANSWER",  "ADDRESS"};
+    static const char *const heads[] = {"NODE",    "STORED", "RUNNING", "SERVING", "RELATION",
+                                        "RELEASE", "ANSWER", "KEY",     "ADDRESS"};
     const json_t *nodes = json_object_get(answer, "nodes");
     struct table *t = table_new(c, heads, ARRAY_LEN(heads));
     size_t i;
@@ -75,6 +75,7 @@ show_cluster(struct cli *c, const json_t *answer)
         table_cell(
             t, answers && !self ? arena_printf(c->arena, "%lld ms", cli_int(node, "answer_ms"))
                                 : NULL);
+        table_cell(t, cli_str(node, "key_fingerprint"));
         table_cell(t, cli_str(node, "url"));
     }
     table_print(t);
@@ -145,6 +146,7 @@ cmd_peerkey(struct cli *c, int argc, char **argv)
                                               : "none yet: lockstep set node url=https://...");
         show_line("public key", "%s", cli_str(answer, "pin"));
         show_line("peer key", "%s", cli_str(answer, "key"));
+        show_line("fingerprint", "%s (of the peer key)", cli_str(answer, "fingerprint"));
     }
     json_decref(answer);
     return status;

@@ -90,14 +90,16 @@ http_cluster_compare(struct request *r)
 static void
 reply_key(struct request *r)
 {
+    char print[MEMBER_PRINT_BYTES];
     struct member self;
 
     members_self(r->http->config.engine, &self);
+    member_key_print(self.key, print);
     reply_json(
         r, 200,
         json_pack(
-            "{s:s, s:s, s:s, s:s, s:s}", "node", self.name, "id", self.id, "url", self.url,
-            "key", self.key, "pin", self.pin));
+            "{s:s, s:s, s:s, s:s, s:s, s:s}", "node", self.name, "id", self.id, "url", self.url,
+            "key", self.key, "fingerprint", print, "pin", self.pin));
     crypt_wipe(&self, sizeof self);
 }
 
@@ -153,7 +155,7 @@ static bool
 read_join(struct request *r, struct cluster_join *ret)
 {
     /* The answer of GET /api/v1/cluster/key may be sent as it is. */
-    static const char *const keys[] = {"url", "key", "pin", "node", "id", NULL};
+    static const char *const keys[] = {"url", "key", "pin", "node", "id", "fingerprint", NULL};
 
     if (!request_only_keys(r, keys) || !read_text(r, "url", &ret->url) ||
         !read_text(r, "key", &ret->key) || !read_text(r, "pin", &ret->pin) ||
