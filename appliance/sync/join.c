@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/crashpoint.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "engine/problems_json.h"
@@ -110,11 +111,14 @@ do_join(struct joining *g, const char *who, int64_t *ret_task, struct error *e)
     (void)snprintf(
         g->target.name, sizeof g->target.name, "%s",
         json_string_value(json_object_get(g->health, "name")));
+    crashpoint("join_before_introduce");
     code = introduce_self(g, e);
     if (code != ERR_OK) {
         return code;
     }
+    crashpoint("join_after_introduce");
     introduce_all(g);
+    crashpoint("join_after_all");
     (void)snprintf(text, sizeof text, "joined %s at %s", g->target.name, g->target.url);
     members_audit(g->c->en, who, "cluster_join", text);
     return cluster_pull(

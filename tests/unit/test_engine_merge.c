@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What two members cannot both have: it is refused where it is saved, and taken from others. */
+/* What is taken of what another node knows of the members: keys, and names and addresses that
+ * two have; these are refused where they are saved. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -91,6 +92,64 @@ two_swap_names_and_addresses(void **state)
         assert_string_equal(held(l, &list[i]).name, swapped[i].name);
         assert_string_equal(held(l, &list[i]).url, swapped[i].url);
     }
+}
+
+/* ---- keys ---- */
+
+static void
+a_key_that_another_node_tells_only_fills_a_gap(void **state)
+{
+    struct engine_lab *l = *state;
+    struct member by = member(1, 1, "n1", "k1");
+    struct member c = member(3, 1, "n3", "");
+
+    assert_true(told(l, &by, &by, 1));
+    assert_true(told(l, &by, &c, 1));
+    c = member(3, 1, "n3", "right");
+    assert_true(told(l, &by, &c, 1)); /* there was none */
+    c = member(3, 1, "n3", "wrong");
+    assert_false(told(l, &by, &c, 1));
+    assert_string_equal(held(l, &c).key, "right");
+    c = member(3, 2, "moved", "wrong");
+    assert_true(told(l, &by, &c, 1)); /* its record, but not its key */
+    assert_string_equal(held(l, &c).name, "moved");
+    assert_string_equal(held(l, &c).key, "right");
+}
+
+static void
+its_own_node_replaces_a_key(void **state)
+{
+    struct engine_lab *l = *state;
+    struct member c = member(3, 1, "n3", "first");
+
+    assert_true(told(l, &c, &c, 1));
+    c = member(3, 1, "n3", "second"); /* with the record that is known */
+    assert_true(told(l, &c, &c, 1));
+    assert_string_equal(held(l, &c).key, "second");
+    c = member(3, 2, "n3", "third");
+    assert_true(told(l, &c, &c, 1));
+    assert_string_equal(held(l, &c).key, "third");
+}
+
+static void
+a_key_that_its_node_refuses_is_a_gap(void **state)
+{
+    struct engine_lab *l = *state;
+    struct member by = member(1, 1, "n1", "k1");
+    struct member c = member(3, 1, "n3", "old");
+
+    assert_true(told(l, &by, &c, 1));
+    members_note_key(l->en, c.id, "another", true); /* not the one that is held */
+    c = member(3, 1, "n3", "new");
+    assert_false(told(l, &by, &c, 1));
+    members_note_key(l->en, c.id, "old", true);
+    assert_true(told(l, &by, &c, 1));
+    assert_string_equal(held(l, &c).key, "new");
+    c = member(3, 1, "n3", "newer");
+    assert_false(told(l, &by, &c, 1)); /* the gap is filled */
+    members_note_key(l->en, c.id, "new", true);
+    members_note_key(l->en, c.id, "new", false); /* it was taken after all */
+    assert_false(told(l, &by, &c, 1));
 }
 
 /* ---- saving ---- */
@@ -191,6 +250,9 @@ int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
+        ENGINE_LAB_TEST(a_key_that_another_node_tells_only_fills_a_gap),
+        ENGINE_LAB_TEST(its_own_node_replaces_a_key),
+        ENGINE_LAB_TEST(a_key_that_its_node_refuses_is_a_gap),
         ENGINE_LAB_TEST(one_that_took_the_name_of_another_goes_on_telling),
         ENGINE_LAB_TEST(two_swap_names_and_addresses),
         ENGINE_LAB_TEST(a_name_or_address_of_another_node_is_refused),
