@@ -406,7 +406,7 @@ act_commit(struct apply *a, struct error *e)
 static enum apply_event
 act_settle(struct apply *a, struct error *e)
 {
-    err_t code = helper_settle(&a->en->helper, a->number, e);
+    err_t code = helper_settle(&a->en->helper, a->number, kept_number(a->en), e);
 
     if (code == ERR_OK) {
         code = apply_save_generation(a, GENERATION_GOOD, e);

@@ -2,20 +2,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes in step: join, push, heal, refuse, leave; real nodes on a bridge, seen by a client."""
 import concurrent.futures
+import glob
 import itertools
 import json
 import os
 import socket
 import socketserver
+import tempfile
 import threading
 import unittest
 
 import node
+from authority import Authority
 from backend import Backend
 from cluster import (HUB, PUSHING, QUICK, TUNABLES, Cluster, edges, head, in_step, join, key_of,
                      seen)
 from peer import Caller
 from visit import serves
+
+def keys(one, certificate):
+    """Where HAProxy's files hold that of a certificate."""
+    return glob.glob(os.path.join(one.state, "generation", "*", "crt", certificate + ".pem"))
+
 
 class Three(unittest.TestCase):
     @classmethod
@@ -53,6 +61,25 @@ class Three(unittest.TestCase):
     def test_2_an_apply_reaches_all_before_it_is_answered(self):
         task = self.publish(self.a, "second")
         self.assertEqual({head(n) for n in self.lab.nodes}, {task["result"]["commit"]})
+
+    def test_2_no_node_keeps_the_key_of_a_deleted_certificate(self):
+        """C027; the second apply is of the node that has other generations behind it."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        chain, key = Authority(folder.name, "authority").issue("keyed.test")
+        for one in self.lab.nodes[:2]:
+            certificate = one.api.create("certificates", name="keyed.test",
+                                         chain=chain.read_text(), key=key.read_text())
+            one.api.expect(200, "POST", "/api/v1/publish",
+                           {"url": "https://keyed.test", "to": [self.backend.target]})
+            self.assertEqual(one.api.apply()["state"], "ok")
+            self.assertEqual([len(keys(n, certificate["id"])) > 0 for n in self.lab.nodes],
+                             [True] * 3)
+            for used in one.api.get("/api/v1/services?certificate=keyed.test")["items"]:
+                one.api.delete("/api/v1/services/" + used["name"])
+            one.api.delete("/api/v1/certificates/keyed.test")
+            self.assertEqual(one.api.apply()["state"], "ok")
+            self.assertEqual([keys(n, certificate["id"]) for n in self.lab.nodes], [[]] * 3)
 
     def test_3_a_node_that_was_cut_off_heals(self):
         self.lab.cut(self.a, self.b)
