@@ -127,6 +127,35 @@ find_silence(const struct finding *at)
     add(at, of[n->silence], &detail);
 }
 
+static void
+put_place(struct buf *out, const struct node_facts *n)
+{
+    buf_printf(out, "%.8s at %s", n->id, n->url[0] != '\0' ? n->url : "no address");
+}
+
+/* Told of the second of the two. */
+static void
+find_clash(const struct finding *at)
+{
+    const struct node_facts *n = at->node;
+
+    for (const struct node_facts *m = at->f->nodes; m < n; m++) {
+        bool named = strcmp(m->name, n->name) == 0;
+        CLEANUP(buf_fini) struct buf detail = {0};
+
+        if (!named && (n->url[0] == '\0' || strcmp(m->url, n->url) != 0)) {
+            continue;
+        }
+        buf_init(&detail, TEXT_MAX_BYTES);
+        buf_printf(&detail, "the nodes %s (", m->name);
+        put_place(&detail, m);
+        buf_printf(&detail, ") and %s (", n->name);
+        put_place(&detail, n);
+        buf_printf(&detail, ") have one %s", named ? "name" : "address");
+        add(at, CONDITION_MEMBER_CLASH, &detail);
+    }
+}
+
 /* The node with the greatest revision that this one is behind, or NULL. */
 static const struct node_facts *
 find_ahead(const struct cluster_facts *f)
@@ -331,6 +360,7 @@ conditions_json(const struct cluster_facts *f)
 
     for (size_t i = 0; i < f->count; i++) {
         at.node = &f->nodes[i];
+        find_clash(&at);
         if (i != f->self) {
             find_silence(&at);
         }

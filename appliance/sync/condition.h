@@ -19,6 +19,8 @@
       "answers with another public key than the pinned one",                                   \
       "Find out whether NODE was installed anew: if so, lockstep forget NODE, and on NODE "    \
       "lockstep join; if not, somebody else answers at its address.")                          \
+    X(MEMBER_CLASH, "member_clash", "error", "has what another node has, too",                 \
+      "On one of the two: lockstep set node name=ANOTHER, or url=, then lockstep apply.")      \
     X(DIVERGED, "diverged", "error", "and this node were both changed apart from each other",  \
       "See what differs with lockstep compare NODE; then, on the node that is right, "         \
       "lockstep overwrite.")                                                                   \
@@ -72,7 +74,7 @@ struct last_shared {
 /* What one node knows of another one or, but for silence, failure, relation and skew, of
  * itself. Texts are never NULL. */
 struct node_facts {
-    const char *name, *release;
+    const char *id, *name, *url, *release;
     enum silence silence;
     const char *failure; /* of the last call, unless ANSWERED */
     bool ever;           /* it answered once: head was true age_ms ago */

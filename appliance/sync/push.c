@@ -445,13 +445,25 @@ peer_json(const struct peer *p, const struct member *m)
         "refused", text_or_null(p->refused));
 }
 
+static void
+append_node(json_t *nodes, json_t *node, const struct member *m)
+{
+    char print[MEMBER_PRINT_BYTES];
+
+    member_key_print(m->key, print);
+    (void)json_object_set_new(node, "key_fingerprint", text_or_null(print));
+    (void)json_array_append_new(nodes, node);
+}
+
 static int
 compare_names(const void *a, const void *b)
 {
     const struct member *x = a;
     const struct member *y = b;
 
-    return strcmp(x->name, y->name);
+    int order = strcmp(x->name, y->name);
+
+    return order != 0 ? order : strcmp(x->id, y->id);
 }
 
 json_t *
@@ -476,9 +488,9 @@ cluster_json(struct cluster *c)
 
         if (strcmp(m->id, self) == 0) {
             list.self = i;
-            (void)json_array_append_new(nodes, self_json(c, m));
+            append_node(nodes, self_json(c, m), m);
         } else if (!m->gone) {
-            (void)json_array_append_new(nodes, peer_json(p != NULL ? p : &none, m));
+            append_node(nodes, peer_json(p != NULL ? p : &none, m), m);
         }
     }
     conditions = cluster_conditions(c, &list, &vip);

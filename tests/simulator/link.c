@@ -13,6 +13,7 @@
 #include "engine/sync_parted.h"
 #include "engine/sync_piece.h"
 #include "peer/calls.h"
+#include "sync/admit.h"
 #include "tests/simulator/trace.h"
 
 #define ANSWER_BYTES SYNC_DOC_MAX
@@ -345,6 +346,9 @@ route(const struct request *q)
     if (strcmp(path, PATH_MEMBERS) == 0) {
         return answer_members(q);
     }
+    if (strcmp(path, PATH_ADMIT) == 0) {
+        return (struct reply){200, sim_admit(q->to, q->body)};
+    }
     if (members_admit(sim.nodes[q->to].lab->en, q->call->node, &refusal, &e) != ERR_OK) {
         sim.barred++;
         return problem(403, refusal, e.msg);
@@ -454,17 +458,6 @@ deliver(const struct calls *all, const struct call *c, struct call_answer *a)
         buf_reset(&a->body);
         (void)error_set(&a->error, ERR_TIMEOUT, "no answer");
     }
-}
-
-void
-sim_record_clear(void)
-{
-    for (size_t i = 0; i < SIM_RECORDED; i++) {
-        free(sim.recorded[i].body);
-        free(sim.recorded[i].from);
-        sim.recorded[i] = (struct sim_message){.body = NULL};
-    }
-    sim.recorded_next = 0;
 }
 
 static void

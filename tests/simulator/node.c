@@ -2,6 +2,7 @@
 /* Nodes: how they start, end, die, and cannot write. */
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "engine/apply_job.h"
 #include "engine/inner.h"
 #include "store/inner.h"
+#include "sync/admit.h"
 #include "tests/simulator/trace.h"
 
 #define FILE_BYTES ((size_t)64 << 20)
@@ -309,4 +311,27 @@ sim_node_of_id(const char *id)
         }
     }
     return SIM_NODES;
+}
+
+json_t *
+sim_admit(size_t i, const json_t *who)
+{
+    struct error e;
+    json_t *j = NULL;
+
+    if (cluster_admit(sim.nodes[i].cluster, who, &j, &e) != ERR_OK) {
+        sim_fail("%s", e.msg);
+    }
+    return j;
+}
+
+void
+sim_record_clear(void)
+{
+    for (size_t i = 0; i < SIM_RECORDED; i++) {
+        free(sim.recorded[i].body);
+        free(sim.recorded[i].from);
+        sim.recorded[i] = (struct sim_message){.body = NULL};
+    }
+    sim.recorded_next = 0;
 }
