@@ -105,8 +105,10 @@ struct cluster_other {
  * fetched; ERR_CONFLICT: a newer release made it. */
 MUST_USE err_t cluster_fetch_head(
     struct cluster *c, const char *spec, struct cluster_other *ret, struct error *e);
-/* Of two overwrites at once, that of the node with the lower id wins. */
-bool cluster_outranks(struct cluster *c, const char *id);
+/* The node with this id overwrites this one, or asks whether it could: whether an overwrite
+ * from this node goes first. Of two that still ask, that of the lower id does, and one that
+ * asks does not go on when another one came. Who hands over already has asked all. */
+bool cluster_outranks(struct cluster *c, const char *id, bool asks);
 
 /* ---- what peers ask for: HTTP handlers ---- */
 
