@@ -275,6 +275,8 @@ begin_handing(struct overwriting *o, struct error *e)
 static json_t *
 target_json(const struct target *t)
 {
+    bool failed = t->error.code != ERR_OK;
+    const char *code = t->code[0] == '\0' && failed ? error_name(t->error.code) : t->code;
     char id[SHA256_HEX + 1], fp[SHA256_HEX + 1];
 
     hash_hex(&t->head.id, id);
@@ -283,8 +285,8 @@ target_json(const struct target *t)
         "{s:s, s:o, s:o, s:s, s:s, s:o}", "node", t->member.name, "discarded",
         t->reached ? json_string(id) : json_null(), "discarded_name",
         t->reached ? json_sprintf("%lld@%.8s", (long long)t->head.rev, fp) : json_null(),
-        "state", t->taken ? "ok" : (t->error.code == ERR_OK ? "skipped" : "failed"), "code",
-        t->code, "detail", json_foreign_text(t->error.code == ERR_OK ? "" : t->error.msg));
+        "state", t->taken ? "ok" : (failed ? "failed" : "skipped"), "code", code, "detail",
+        json_foreign_text(failed ? t->error.msg : ""));
 }
 
 /* ERR_OK when one at least took it. */
@@ -435,6 +437,10 @@ cluster_overwrite(
     hash_hex(&o.commit.id, id);
     *ret = json_pack(
         "{s:I, s:s, s:o}", "rev", (json_int_t)o.commit.rev, "commit", id, "nodes", nodes);
+    if (code != ERR_OK) {
+        (void)json_object_set_new(
+            *ret, "code", json_string(o.code[0] != '\0' ? o.code : error_name(code)));
+    }
     if (o.targets != NULL) {
         crypt_wipe(o.targets, o.count * sizeof *o.targets);
     }

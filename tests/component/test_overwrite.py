@@ -1,12 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Overwrites of three real nodes: two at once, of which one wins whoever is the lone one."""
+"""Overwrites of three real nodes: two at once, of which one wins whoever is the lone one; some of
+several; and what is said of one that fails."""
 import concurrent.futures
+import itertools
+import socket
 import threading
 import unittest
 
 import node
 from cluster import TUNABLES, Cluster, head, in_step, join, seen
+from direct import stopped
 from lab import wait_for
 
 PATH = "/api/v1/cluster/overwrite"
@@ -20,10 +24,17 @@ def publish(one, name):
     return task["result"]["commit"]
 
 
-class Duel(unittest.TestCase):
+def set_to(one, other, relation):
+    wait_for(lambda: seen(one, other)["relation"] == relation,
+             "%s sees %s as %s" % (one.name, other.name, relation))
+
+
+class Three(unittest.TestCase):
+    tunables = TUNABLES
+
     @classmethod
     def setUpClass(cls):
-        cls.lab = Cluster(3, tunables=TUNABLES)
+        cls.lab = Cluster(3, tunables=cls.tunables)
         cls.addClassCleanup(cls.lab.close)
         cls.nodes = cls.lab.set_up().nodes
         for one in cls.nodes:
@@ -33,6 +44,8 @@ class Duel(unittest.TestCase):
             join(other, cls.nodes[0])
         in_step(cls.nodes)
 
+
+class Duel(Three):
     def split(self, lone, rest, name):
         """Both sides are changed apart; their heads then."""
         for other in rest:
@@ -84,6 +97,101 @@ class Duel(unittest.TestCase):
                 rival = self.nodes[(i + 1 + late % 2) % 3]
                 with self.subTest(lone=lone.name, rival=rival.name, late=late):
                     self.duel(lone, rival, late, "d%d%d" % (late, i))
+
+
+class Told(Three):
+    tunables = dict(TUNABLES, sync_health_ms=3000)
+
+    def apart(self, name, nodes):
+        """Each of these is changed alone, and all see that."""
+        for a, b in itertools.combinations(self.nodes, 2):
+            self.lab.cut(a, b)
+        heads = {one.name: publish(one, name + one.name) for one in nodes}
+        self.lab.join_all()
+        for a, b in itertools.permutations(nodes, 2):
+            set_to(a, b, "diverged")
+        return heads
+
+    def refused(self, one, status, code, body):
+        answer = one.api.expect(status, "POST", PATH, body)
+        self.assertEqual(answer["code"], code, answer)
+        return answer
+
+    def test_1_one_named_node_of_two_that_diverged(self):
+        a, b, c = self.nodes
+        heads = self.apart("named", self.nodes)
+        done = a.api.expect(200, "POST", PATH, {"nodes": [b.name]})
+        self.assertEqual([(n["node"], n["discarded"], n["state"]) for n in done["nodes"]],
+                         [(b.name, heads[b.name], "ok")])
+        in_step([a, b])
+        self.assertEqual((head(a), head(c)), (done["commit"], heads[c.name]))
+        set_to(a, c, "diverged")
+        set_to(b, c, "diverged")
+        # Who is in step has nothing that would be discarded.
+        self.assertEqual(self.refused(a, 409, "conflict", {"nodes": [b.name]}).get("nodes"), [])
+        a.api.expect(200, "POST", PATH, {})
+        in_step(self.nodes)
+
+    def test_2_one_that_is_ahead_only_by_its_name(self):
+        a, b, _c = self.nodes
+        a.api.patch("/api/v1/node", keep_in_step=False)
+        self.assertEqual(a.api.apply()["state"], "ok")
+        self.lab.cut(a, b)
+        self.lab.cut(a, self.nodes[2])
+        ahead = publish(b, "ahead")
+        self.lab.join_all()
+        set_to(a, b, "ahead")
+        self.refused(a, 409, "conflict", {})
+        done = a.api.expect(200, "POST", PATH, {"nodes": [b.name]})
+        self.assertEqual([(n["node"], n["discarded"], n["state"]) for n in done["nodes"]],
+                         [(b.name, ahead, "ok")])
+        a.api.patch("/api/v1/node", keep_in_step=True)
+        self.assertEqual(a.api.apply()["state"], "ok")
+        in_step(self.nodes)
+        self.assertEqual(head(a), done["commit"])
+
+    def test_3_content_that_one_of_them_cannot_run_changes_none(self):
+        a, b, c = self.nodes
+        for one in (b, c):
+            self.lab.cut(a, one)
+        self.lab.cut(b, c)
+        a.api.create("listeners", name="taken", port=8181)
+        self.assertEqual(a.api.apply()["state"], "ok")
+        for one in (b, c):
+            publish(one, "taken" + one.name)
+        self.lab.join_all()
+        for other in (b, c):
+            set_to(a, other, "diverged")
+        heads = [head(n) for n in self.nodes]
+        with c.ns:
+            taker = socket.create_server(("", 8181))
+        with taker:
+            answer = self.refused(a, 422, "invalid", {})
+            self.assertIn("8181", answer["detail"])
+            self.assertEqual(
+                {n["node"]: (n["state"], n["code"]) for n in answer["nodes"]},
+                {b.name: ("skipped", ""), c.name: ("failed", "invalid")})
+            self.assertEqual([head(n) for n in self.nodes], heads)
+            told = a.cli("--unlock", "overwrite", "--yes")
+            self.assertEqual(told.returncode, 1, told)
+            self.assertIn("%s: failed (invalid): " % c.name, told.stderr)
+            self.assertIn("%s: skipped" % b.name, told.stderr)
+        a.api.expect(200, "POST", PATH, {})
+        in_step(self.nodes)
+
+    def test_4_one_that_does_not_answer_in_time_is_no_conflict(self):
+        a, b, _c = self.nodes
+        self.apart("late", [a, b])
+        before = head(a)
+        with stopped(b.pids("lockstepd")[0]):
+            answer = a.api.expect(504, "POST", PATH, {"nodes": [b.name]})
+        self.assertEqual(answer["code"], "timeout", answer)
+        self.assertEqual([(n["node"], n["state"], n["code"]) for n in answer["nodes"]],
+                         [(b.name, "failed", "timeout")])
+        self.assertEqual(head(a), before)
+        wait_for(lambda: seen(a, b)["answers"], "it answers again")
+        a.api.expect(200, "POST", PATH, {})
+        in_step(self.nodes)
 
 
 if __name__ == "__main__":
