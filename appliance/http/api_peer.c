@@ -279,7 +279,7 @@ struct sender {
 };
 
 static void
-find_sender(struct request *r, struct sender *ret)
+find_sender(struct request *r, const struct sync_doc *d, bool asks, struct sender *ret)
 {
     const char *from = r->header.node_id != NULL ? r->header.node_id : "unknown";
     struct error unused;
@@ -289,7 +289,10 @@ find_sender(struct request *r, struct sender *ret)
         ret->origin.from = ret->member.name;
     }
     crypt_wipe(ret->member.key, sizeof ret->member.key);
-    ret->origin.outranks = cluster_outranks(r->http->config.cluster, ret->member.id);
+    if (d->has_expected) {
+        ret->origin.outranks =
+            cluster_outranks(r->http->config.cluster, ret->member.id, asks || d->more);
+    }
 }
 
 /* What is not taken, and why. */
@@ -319,7 +322,7 @@ http_peer_check(struct request *r)
     err_t code = sync_doc_read(r->json, &d, &e);
 
     if (code == ERR_OK) {
-        find_sender(r, &sender);
+        find_sender(r, &d, true, &sender);
         code = sync_check(r->http->config.engine, &d, &sender.origin, &checked, p, &e);
     }
     if (code == ERR_OK) {
@@ -364,7 +367,7 @@ http_peer_trial(struct request *r)
     err_t code = sync_doc_read(r->json, &d, &e);
 
     if (code == ERR_OK) {
-        find_sender(r, &sender);
+        find_sender(r, &d, true, &sender);
         code = sync_trial(r->http->config.engine, &d, &sender.origin, &tried, &e);
     }
     if (code != ERR_OK) {
@@ -403,7 +406,7 @@ http_peer_config_replace(struct request *r)
     bool piece = code == ERR_OK && d.more;
 
     if (code == ERR_OK) {
-        find_sender(r, &sender);
+        find_sender(r, &d, false, &sender);
     }
     if (piece) {
         code = sync_piece_take(r->http->config.engine, &d, &sender.origin, &result, &e);

@@ -48,8 +48,9 @@ fill_put(
     return ERR_OK;
 }
 
+/* Pieces of a history are stored aside, also where the rest is only asked about. */
 static err_t
-put(struct cluster *c, const struct member *m, const struct sync_doc *d, json_t **ret,
+put(struct cluster *c, const struct cluster_handing *h, const struct sync_doc *d, json_t **ret,
     char code_name[CODE_BYTES], struct error *e)
 {
     CLEANUP(buf_wipe_fini) struct buf body;
@@ -58,9 +59,14 @@ put(struct cluster *c, const struct member *m, const struct sync_doc *d, json_t 
     err_t code;
 
     members_self(c->en, &self);
-    call = cluster_call_of(c, m, &self);
+    call = cluster_call_of(c, h->member, &self);
     buf_init(&body, SYNC_DOC_MAX);
     code = fill_put(c, d, &body, &call, e);
+    if (h->asks && !d->more) {
+        call.method = "POST";
+        call.path = PATH_CHECK;
+        call.timeout_ms = c->tunables->sync_check_ms;
+    }
     if (code == ERR_OK) {
         code = cluster_ask(c, &call, ret, code_name, e);
     }
@@ -112,7 +118,7 @@ make_last(
                 "it lacks more revisions than one message holds, and fetches them by itself");
         }
         if (code == ERR_OK) {
-            code = put(c, h->member, &d, NULL, ret_code, e);
+            code = put(c, h, &d, NULL, ret_code, e);
         }
         if (code == ERR_OK) {
             code = sync_ends_follow(&x->ends, &d, e);
@@ -185,7 +191,7 @@ cluster_hand(
         if (code != ERR_OK) {
             break;
         }
-        code = put(c, h->member, &d, &answer, ret_code, e);
+        code = put(c, h, &d, &answer, ret_code, e);
         head = d.head;
         sync_doc_free(&d);
         if (code == ERR_OK && json_object_get(answer, "missing") != NULL) {
@@ -195,7 +201,7 @@ cluster_hand(
                        ? error_set(e, ERR_NOT_FOUND, "it lacks more than it was sent")
                        : error_set(e, ERR_UNAVAILABLE, "its answer is not understood");
             x.wanted.objects = missing;
-        } else if (code == ERR_OK) {
+        } else if (code == ERR_OK && !h->asks) {
             code = check_taken(answer, &head, ret_code, e);
         }
         json_decref(answer);

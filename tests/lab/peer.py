@@ -171,8 +171,8 @@ class FakePeer:
             return {**self.health, "id": self.id, "name": self.record["name"],
                     "release": self.record["release"], "head": self.head, "leads": False,
                     "have": False, "running": self.head["id"], "serving": "yes",
-                     "members": "0" * 64, "holds": False,
-                     "time_ms": int(time.time() * 1000) + self.ahead_ms}
+                    "members": "0" * 64, "holds": False,
+                    "time_ms": int(time.time() * 1000) + self.ahead_ms}
         if path == PARTED:
             return {"shared": self.shared}
         if path == "/peer/v1/admit":

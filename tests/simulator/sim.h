@@ -14,6 +14,7 @@
 
 #define SIM_NODES      5
 #define SIM_MARKER     "only-here-"
+#define SIM_WHO        "admin maria"
 #define SIM_SERVERS    4
 #define SIM_ACKED      8192
 #define SIM_RECORDED   8
@@ -70,7 +71,7 @@ struct sim {
     size_t acked_count, acked_before;
     size_t refused_conn; /* node i refuses content with that number of connections, + i */
     size_t asked, refused, moved, outranked, taken, equal, applied, overwritten, diverged, died,
-        full, rejected, forgotten, barred, undone, locked_out, pieces, handed;
+        full, rejected, forgotten, barred, undone, locked_out, pieces, handed, duels;
 };
 
 extern struct sim sim;
