@@ -321,6 +321,9 @@ cluster_round(struct cluster *c)
         cluster_exchange(c, &list);
         again = cluster_heal(c, &list);
     } while (again);
+    lock_take(&c->lock);
+    c->looked = true;
+    lock_give(&c->lock);
 }
 
 static void
@@ -367,8 +370,13 @@ cluster_make(
         cluster_close(c);
         return code;
     }
-    c->ops = (struct engine_cluster){
-        c, push_head, cluster_check, cluster_trial, cluster_trial_end, head_changed};
+    c->ops = (struct engine_cluster){c,
+                                     push_head,
+                                     cluster_check,
+                                     cluster_trial,
+                                     cluster_trial_end,
+                                     head_changed,
+                                     cluster_goes_back};
     engine_set_cluster(en, &c->ops);
     *ret = c;
     return ERR_OK;

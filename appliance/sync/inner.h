@@ -37,6 +37,7 @@ struct cluster {
     bool stopping, wake;
     bool push; /* the head moved without an apply */
     bool overwriting;
+    bool looked;    /* a round has ended: what is newer was taken over, as far as it could be */
     size_t waiting; /* for answers of this round */
     struct peer peers[MEMBERS_MAX];
     size_t peer_count;
@@ -79,6 +80,9 @@ cluster_check_answers(struct cluster *c, const struct member *m, struct error *e
 bool cluster_is_asked(const struct member_list *list, size_t i);
 /* With each that answered and knows other members, or other keys of them, than this node. */
 void cluster_exchange(struct cluster *c, const struct member_list *list);
+
+/* Of struct engine_cluster. Two nodes that do it all the same make the same content. */
+enum back_by cluster_goes_back(void *ctx, const char *node);
 
 /* ---- conditions ---- */
 
