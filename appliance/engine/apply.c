@@ -317,6 +317,9 @@ check_draft(
         code = only_candidate(v, ret_only, now_s(en), &after, p, e);
     }
     if (code == ERR_OK) {
+        code = confirm_refuse(en, &v->now, &after, e);
+    }
+    if (code == ERR_OK) {
         code = edit_keeps_pages(&v->now, &after, p, e);
     }
     if (code == ERR_OK && q->confirm_s > 0) {
@@ -375,11 +378,8 @@ check_request(
     CLEANUP(view_cleanup) struct view *v = engine_view(en);
     CLEANUP(pair_cleanup) struct snapshot_pair after = {NULL, NULL};
     char hex[SHA256_HEX + 1];
-    err_t code = confirm_refuse(en, e);
+    err_t code = check_skipped(en, q, p, e);
 
-    if (code == ERR_OK) {
-        code = check_skipped(en, q, p, e);
-    }
     if (code != ERR_OK) {
         return code;
     }
@@ -403,6 +403,9 @@ check_request(
         }
     }
     code = edit_check(q->ops, &v->now, now_s(en), &after, p, e);
+    if (code == ERR_OK) {
+        code = confirm_refuse(en, &v->now, &after, e);
+    }
     if (code == ERR_OK && q->confirm_s > 0) {
         code = apply_check_confirm(&v->now, &after, p, e);
     }

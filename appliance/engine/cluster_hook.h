@@ -45,8 +45,8 @@ struct engine_cluster {
     /* No push will follow. Does its best. */
     void (*trial_end)(void *ctx, const char *node, const struct hash *candidate);
     void (*changed)(void *ctx); /* the head moved without an apply; must not block */
-    /* node: name of the one that applied it. */
-    enum back_by (*goes_back)(void *ctx, const char *node);
+    /* node: name of the one that applied it; late_ms: since the deadline. */
+    enum back_by (*goes_back)(void *ctx, const char *node, int64_t late_ms);
 };
 
 /* ops must outlive the engine, or be taken back with NULL, which waits until none is called. */

@@ -105,13 +105,25 @@ tell(struct engine *en)
         en->events, "status", json_pack("{s:o}", "confirm", engine_waiting_json(&w)));
 }
 
+static bool
+is_equal(const struct snapshot *a, const struct snapshot *b)
+{
+    struct hash one = snapshot_fp(a, SCHEMA_VERSION);
+    struct hash other = snapshot_fp(b, SCHEMA_VERSION);
+
+    return hash_equal(&one, &other);
+}
+
 err_t
-confirm_refuse(struct engine *en, struct error *e)
+confirm_refuse(
+    struct engine *en, const struct snapshot_pair *before, const struct snapshot_pair *after,
+    struct error *e)
 {
     struct waiting w;
 
     copy_waiting(en, &w);
-    if (!w.is) {
+    if (!w.is || (before != NULL && is_equal(before->shared, after->shared) &&
+                  !is_equal(before->local, after->local))) {
         return ERR_OK;
     }
     if (is_late(en, &w)) {
@@ -432,7 +444,7 @@ who_goes_back(struct engine *en, const struct waiting *w)
     if (cluster == NULL) {
         return members_peers(en) == 0 ? BACK_SELF : BACK_OTHER; /* the daemon starts, or ends */
     }
-    by = cluster->goes_back(cluster->ctx, w->commit.node);
+    by = cluster->goes_back(cluster->ctx, w->commit.node, mono_ms(en) - w->due_ms);
     engine_cluster_give(en);
     return by;
 }

@@ -45,8 +45,12 @@ MUST_USE err_t confirm_content(
 
 /* ---- any thread ---- */
 
-/* ERR_CONFLICT while a revision waits: it says what to do. */
-MUST_USE err_t confirm_refuse(struct engine *en, struct error *e);
+/* ERR_CONFLICT while a revision waits: it says what to do. What changes settings of this node
+ * alone is let through: a node may need that to follow the others. before, after: NULL where it
+ * is known to be more. */
+MUST_USE err_t confirm_refuse(
+    struct engine *en, const struct snapshot_pair *before, const struct snapshot_pair *after,
+    struct error *e);
 bool confirm_waits_for(struct engine *en, const struct hash *commit);
 void confirm_look(struct engine *en, struct engine_waiting *ret);
 /* Starts to go back when that is due and up to this node. Returns for how long to wait then:

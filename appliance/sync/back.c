@@ -9,6 +9,7 @@ struct others {
     size_t count, answered;
     bool ahead;   /* this node is about to take over what one of them has */
     bool holds;   /* one has the VIP */
+    bool fails;   /* the one that has it is in step: it goes back, or cannot */
     bool applied; /* one is where it was applied */
 };
 
@@ -33,13 +34,14 @@ look_at_others(struct cluster *c, const struct member_list *list, const char *no
         ret.ahead = ret.ahead || p->relation == REL_SELF_BEHIND ||
                     p->relation == REL_EQUAL_PEER_GREATER;
         ret.holds = ret.holds || p->holds;
+        ret.fails = ret.fails || (p->holds && p->relation == REL_IN_STEP);
         ret.applied = ret.applied || strcmp(m->name, node) == 0;
     }
     return ret;
 }
 
 enum back_by
-cluster_goes_back(void *ctx, const char *node)
+cluster_goes_back(void *ctx, const char *node, int64_t late_ms)
 {
     struct cluster *c = ctx;
     CLEANUP(member_list_free) struct member_list list = members_get(c->en);
@@ -66,6 +68,10 @@ cluster_goes_back(void *ctx, const char *node)
         return BACK_OTHER;
     }
     if (unheld ? applied : vip.held) {
+        return BACK_SELF;
+    }
+    /* It has not the former content, as after a join, or does not get HAProxy to run it. */
+    if (applied && others.fails && late_ms > c->tunables->sync_again_ms) {
         return BACK_SELF;
     }
     return (unheld ? others.applied : others.holds) ? BACK_OTHER : BACK_NOBODY;

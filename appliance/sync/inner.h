@@ -82,7 +82,7 @@ bool cluster_is_asked(const struct member_list *list, size_t i);
 void cluster_exchange(struct cluster *c, const struct member_list *list);
 
 /* Of struct engine_cluster. Two nodes that do it all the same make the same content. */
-enum back_by cluster_goes_back(void *ctx, const char *node);
+enum back_by cluster_goes_back(void *ctx, const char *node, int64_t late_ms);
 
 /* ---- conditions ---- */
 

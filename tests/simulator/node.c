@@ -11,6 +11,7 @@
 #include "engine/apply_job.h"
 #include "engine/inner.h"
 #include "store/inner.h"
+#include "tests/simulator/confirm.h"
 #include "tests/simulator/trace.h"
 
 #define FILE_BYTES ((size_t)64 << 20)
@@ -164,6 +165,7 @@ open_cluster(struct sim_node *n)
             ERR_OK) {
         sim_fail("%s: %s", n->name, e.msg);
     }
+    sim_hold(n);
 }
 
 static void
@@ -221,6 +223,7 @@ static void
 close_node(struct sim_node *n)
 {
     sim_readers_close((size_t)(n - sim.nodes));
+    n->cluster->holding = NULL;
     cluster_close(TAKE(n->cluster));
     engine_lab_close(n->lab);
     n->point = POINT_NONE;

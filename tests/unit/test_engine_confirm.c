@@ -175,11 +175,11 @@ struct nodes {
 static struct nodes nodes;
 
 static enum back_by
-goes_back(void *ctx, const char *node)
+goes_back(void *ctx, const char *node, int64_t late_ms)
 {
     struct nodes *n = ctx;
 
-    n->asked_of_node += strcmp(node, "proxy1") == 0;
+    n->asked_of_node += strcmp(node, "proxy1") == 0 && late_ms >= 0;
     n->asked++;
     return n->by;
 }
@@ -371,6 +371,28 @@ other_applies_wait_until_it_is_settled(void **state)
     assert_int_equal(engine_lab_rev(l), 4);
 }
 
+/* Else a node that is held where it waits could not be made to follow again. */
+static void
+settings_of_this_node_alone_are_applied_meanwhile(void **state)
+{
+    struct engine_lab *l = *state;
+    int64_t task = 0;
+
+    apply_waiting(l);
+    assert_int_equal(
+        engine_lab_apply_ops(
+            l,
+            "[{'op': 'merge', 'kind': 'node', 'name': 'node', 'body': {'note': 'a'}},"
+            " " LAB_TITLE("next") "]",
+            &task),
+        ERR_CONFLICT);
+    engine_lab_apply_ok(
+        l, "[{'op': 'merge', 'kind': 'node', 'name': 'node', 'body': {'note': 'a'}}]");
+    assert_int_equal(look(l).rev, 2);
+    pass(l, 61 * 1000);
+    assert_went_back(l);
+}
+
 static void
 keys_made_meanwhile_stay(void **state)
 {
@@ -554,6 +576,7 @@ main(void)
         ENGINE_LAB_TEST(a_deadline_that_passed_meanwhile_goes_back_at_start),
         ENGINE_LAB_TEST(a_restart_with_the_clock_behind_waits_no_longer),
         ENGINE_LAB_TEST(other_applies_wait_until_it_is_settled),
+        ENGINE_LAB_TEST(settings_of_this_node_alone_are_applied_meanwhile),
         ENGINE_LAB_TEST(keys_made_meanwhile_stay),
         ENGINE_LAB_TEST(a_server_that_comes_back_is_drained_as_before),
         ENGINE_LAB_TEST(a_key_that_came_to_need_what_goes_back_goes_with_it),
