@@ -243,6 +243,7 @@ cluster_conditions(
     count_holders(c, vip, now_ms, &unheld_since_ms);
     f.unheld_ms = unheld_since_ms > 0 ? now_ms - unheld_since_ms : 0;
     look_at_self(c, &own);
+    f.waiting = own.status.waiting;
     for (size_t i = 0; i < list->count; i++) {
         const struct member *m = &list->items[i];
         const struct peer *p = cluster_peer(c, m->id);

@@ -92,7 +92,7 @@ void sim_bury(size_t i);
 bool sim_up(size_t i);
 struct commit sim_head(size_t i);
 void sim_join(size_t i, size_t to);
-size_t sim_node_of_id(const char *id); /* SIM_NODES: none */
+size_t sim_node_of_id(const char *id);          /* SIM_NODES: none */
 json_t *sim_admit(size_t i, const json_t *who); /* as the node answers one that joins */
 
 /* ---- dump.c ---- */
@@ -118,8 +118,8 @@ void sim_look_for_strangers(size_t i);
 void sim_record_clear(void);
 /* Delivers a recorded call once more; damaged: a push with one character of it changed. */
 void sim_replay(bool damaged);
-/* A push of what a newer release made on top of the head of node from. */
-void sim_push_newer(size_t from, size_t to);
+void
+sim_push_newer(size_t from, size_t to); /* of a newer release, on top of the head of from */
 
 /* ---- step.c ---- */
 
