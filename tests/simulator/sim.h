@@ -66,7 +66,6 @@ struct sim {
     _Atomic size_t race; /* node whose head moves while it takes a push over, + 1 */
     sem_t race_begins;   /* the push was weighed */
     struct sim_message recorded[SIM_RECORDED];
-
     struct hash acked[SIM_ACKED]; /* commits whose apply was answered well, of one cluster */
     size_t acked_count, acked_before;
     size_t refused_conn; /* node i refuses content with that number of connections, + i */
