@@ -127,6 +127,7 @@ struct cluster_handing {
     const struct commit *commit;
     const struct hash *expected; /* NULL: whatever its head is */
     bool asks;                   /* only whether it would be taken */
+    json_t **errors; /* NULL, or gets what a refusal names: a new reference, or NULL */
 };
 
 MUST_USE err_t cluster_hand(
@@ -144,7 +145,6 @@ MUST_USE err_t cluster_read_answer(
 /* The node said that it stores and runs it, as this node does: nobody has to wait for the next
  * round to see that. */
 void cluster_note_taken(struct cluster *c, const struct member *m, const struct commit *head);
-/* Waits for a task; its failure as an error. */
 MUST_USE err_t cluster_wait_task(struct cluster *c, int64_t task, struct error *e);
 
 #endif

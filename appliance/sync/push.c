@@ -12,6 +12,7 @@
 #include "engine/task.h"
 #include "sync/fan.h"
 #include "sync/inner.h"
+#include "sync/refusal.h"
 
 #define TRIES           3
 #define CODE_FAR_BEHIND "far_behind"
@@ -54,10 +55,12 @@ put(struct cluster *c, const struct cluster_handing *h, const struct sync_doc *d
     char code_name[CODE_BYTES], struct error *e)
 {
     CLEANUP(buf_wipe_fini) struct buf body;
+    struct call_answer a = {.status = 0};
     struct member self;
     struct call call;
     err_t code;
 
+    *ret = NULL;
     members_self(c->en, &self);
     call = cluster_call_of(c, h->member, &self);
     buf_init(&body, SYNC_DOC_MAX);
@@ -68,7 +71,12 @@ put(struct cluster *c, const struct cluster_handing *h, const struct sync_doc *d
         call.timeout_ms = c->tunables->sync_check_ms;
     }
     if (code == ERR_OK) {
-        code = cluster_ask(c, &call, ret, code_name, e);
+        (void)calls_wait(c->calls, &call, &a);
+        code = cluster_read_answer(&a, ret, code_name, e);
+        buf_wipe_fini(&a.body);
+    }
+    if (code != ERR_OK && h->errors != NULL && *h->errors == NULL) {
+        *h->errors = refusal_errors(h->member, *ret);
     }
     crypt_wipe(&self, sizeof self);
     return code;
@@ -101,6 +109,7 @@ make_last(
     char ret_code[CODE_BYTES], struct error *e)
 {
     struct sync_doc d = {.more = true};
+    json_t *unused = NULL;
     err_t code = ERR_OK;
 
     for (int i = 0; code == ERR_OK && d.more; i++) {
@@ -118,7 +127,8 @@ make_last(
                 "it lacks more revisions than one message holds, and fetches them by itself");
         }
         if (code == ERR_OK) {
-            code = put(c, h, &d, NULL, ret_code, e);
+            code = put(c, h, &d, &unused, ret_code, e);
+            json_decref(unused);
         }
         if (code == ERR_OK) {
             code = sync_ends_follow(&x->ends, &d, e);
@@ -279,6 +289,7 @@ push_one(struct cluster *c, const struct member *m, const struct commit *head)
 {
     char code_name[CODE_BYTES] = "";
     struct error error = {.code = ERR_OK};
+    json_t *errors = NULL;
     struct peer known;
     json_t *row = pass_over(c, m, &known);
 
@@ -286,8 +297,13 @@ push_one(struct cluster *c, const struct member *m, const struct commit *head)
         return row;
     }
     error.code = cluster_hand(
-        c, &(struct cluster_handing){.member = m, .have = &known.head.id}, code_name, &error);
-    return note_pushed(c, m, head, code_name, &error);
+        c, &(struct cluster_handing){.member = m, .have = &known.head.id, .errors = &errors},
+        code_name, &error);
+    row = note_pushed(c, m, head, code_name, &error);
+    if (errors != NULL) {
+        (void)json_object_set_new(row, "errors", errors);
+    }
+    return row;
 }
 
 json_t *

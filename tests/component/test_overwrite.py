@@ -171,6 +171,9 @@ class Told(Three):
             self.assertEqual(
                 {n["node"]: (n["state"], n["code"]) for n in answer["nodes"]},
                 {b.name: ("skipped", ""), c.name: ("failed", "invalid")})
+            errors = next(n for n in answer["nodes"] if n["node"] == c.name)["errors"]
+            self.assertEqual([(e["kind"], e["name"], e["node"], e["severity"]) for e in errors],
+                             [("listener", "taken", c.name, "error")])
             self.assertEqual([head(n) for n in self.nodes], heads)
             told = a.cli("--unlock", "overwrite", "--yes")
             self.assertEqual(told.returncode, 1, told)
