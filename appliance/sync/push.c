@@ -16,6 +16,7 @@
 
 #define TRIES           3
 #define CODE_FAR_BEHIND "far_behind"
+#define ID_BYTES        9 /* of a commit, as people see it */
 
 /* ---- one node ---- */
 
@@ -168,7 +169,7 @@ check_taken(
 {
     const char *stored = json_string_value(json_object_get(answer, "head"));
     const char *running = json_string_value(json_object_get(answer, "running"));
-    char hex[SHA256_HEX + 1];
+    char hex[SHA256_HEX + 1], of_stored[ID_BYTES], of_running[ID_BYTES];
 
     hash_hex(head, hex);
     if (stored != NULL && strcmp(stored, hex) == 0 && running != NULL &&
@@ -176,9 +177,12 @@ check_taken(
         return ERR_OK;
     }
     (void)snprintf(ret_code, CODE_BYTES, "not_running");
+    (void)snprintf(of_stored, sizeof of_stored, "%s", stored != NULL ? stored : "");
+    (void)snprintf(of_running, sizeof of_running, "%s", running != NULL ? running : "");
     return error_set(
-        e, ERR_UNAVAILABLE, "it was sent commit %.8s, and stores %.8s and runs %.8s", hex,
-        stored != NULL ? stored : "nothing", running != NULL ? running : "nothing known");
+        e, ERR_UNAVAILABLE, "it was sent commit %.8s, and stores %s and runs %s", hex,
+        stored != NULL ? of_stored : "nothing",
+        running != NULL ? of_running : "what is not known");
 }
 
 err_t
