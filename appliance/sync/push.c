@@ -273,16 +273,21 @@ note_pushed(
 {
     bool ok = failure->code == ERR_OK;
     bool far = strcmp(code_name, CODE_FAR_BEHIND) == 0;
+    /* As of a pull: who does not answer stays behind, but refuses nothing then. */
+    bool silent = failure->code == ERR_UNAVAILABLE || failure->code == ERR_TIMEOUT;
     struct peer *p;
 
     lock_take(&c->lock);
     p = cluster_peer(c, m->id);
     if (p != NULL) {
-        (void)snprintf(p->refused, sizeof p->refused, "%s", ok || far ? "" : failure->msg);
+        (void)snprintf(
+            p->refused, sizeof p->refused, "%s", ok || far || silent ? "" : failure->msg);
     }
     lock_give(&c->lock);
     if (!ok) {
-        return cluster_row(m, far ? "skipped" : "failed", code_name, failure->msg);
+        return cluster_row(
+            m, far ? "skipped" : "failed",
+            code_name[0] != '\0' ? code_name : error_name(failure->code), failure->msg);
     }
     cluster_note_taken(c, m, head);
     return cluster_row(m, "ok", "", "");

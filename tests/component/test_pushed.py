@@ -15,7 +15,7 @@ OTHER = "ab" * 32
 class Pushed(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.node = node.Node(tunables=TUNABLES).set_up()
+        cls.node = node.Node(tunables=dict(TUNABLES, sync_call_ms=2000)).set_up()
         cls.addClassCleanup(cls.node.close)
         cls.node.api.unlock = True  # there is no VIP
         cls.conns = iter(range(3001, 4000))
@@ -61,7 +61,32 @@ class Pushed(unittest.TestCase):
                 self.assertEqual((row["state"], row["code"]), ("failed", "not_running"), row)
                 self.assertIn("sent commit %.8s" % self.commit, row["detail"])
                 self.assertIn(words, row["detail"])
-                self.assertNotEqual(self.seen()["relation"], "in_step")
+                # What it says by itself is that it stands where it stood.
+                wait_for(lambda: self.seen()["relation"] == "behind", "it is behind")
+
+    def refuses(self):
+        wait_for(lambda: self.seen()["relation"] == "behind", "it is behind")
+        return self.seen()["refused"], "refusing" in self.conditions()
+
+    def test_who_does_not_answer_in_time_refuses_nothing(self):
+        self.peer.may_answer.clear()
+        self.addCleanup(self.peer.may_answer.set)
+        self.peer.claims = {}
+        row = self.push()
+        self.assertEqual((row["state"], row["code"]), ("failed", "timeout"), row)
+        self.assertEqual(self.refuses(), (None, False))
+
+    def test_who_cannot_try_it_refuses_nothing(self):
+        self.peer.claims, self.peer.status = {"code": "io", "detail": "the disk is full"}, 503
+        row = self.push()
+        self.assertEqual((row["state"], row["code"]), ("failed", "io"), row)
+        self.assertEqual(self.refuses(), (None, False))
+
+    def test_who_says_that_it_is_wrong_refuses_it(self):
+        self.peer.claims, self.peer.status = {"code": "invalid", "detail": "a taken port"}, 422
+        row = self.push()
+        self.assertEqual((row["state"], row["code"]), ("failed", "invalid"), row)
+        self.assertEqual(self.refuses(), ("a taken port", True))
 
 
 if __name__ == "__main__":
