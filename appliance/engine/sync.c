@@ -228,6 +228,8 @@ decide_on_engine(struct engine *en, void *ctx, struct error *e)
     verdict = push_verdict(&facts);
     if (t->origin->how == SYNC_JOINED && verdict == PUSH_DIVERGED) {
         verdict = PUSH_ADVANCE;
+    } else if (t->origin->how == SYNC_JOINED && verdict == PUSH_STALE) {
+        verdict = PUSH_SAME; /* the others take over what is newer here */
     }
     switch (verdict) {
     case PUSH_SAME: t->ret->refusal = push_verdict_name(verdict); return ERR_OK;

@@ -39,7 +39,7 @@ struct relation_facts sync_facts(
 enum sync_how {
     SYNC_PUSHED, /* another node's apply */
     SYNC_PULLED, /* healing */
-    SYNC_JOINED, /* whatever this node had; that stays in history */
+    SYNC_JOINED, /* whatever this node had, unless that is newer; it stays in history */
     SYNC_STORED, /* history alone: nothing is activated */
 };
 

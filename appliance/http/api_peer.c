@@ -14,6 +14,7 @@
 #include "http/reply.h"
 #include "http/wait.h"
 #include "routes_gen.h"
+#include "sync/admit.h"
 #include "sync/cluster.h"
 #include "sync/drafts.h"
 
@@ -71,6 +72,19 @@ http_peer_members_create(struct request *r)
         cluster_wake(r->http->config.cluster);
     }
     reply_members(r, taken.late);
+}
+
+void
+http_peer_admit(struct request *r)
+{
+    json_t *found = NULL;
+    struct error e;
+
+    if (cluster_admit(r->http->config.cluster, r->json, &found, &e) != ERR_OK) {
+        reply_error(r, &e, NULL);
+        return;
+    }
+    reply_json(r, 200, found);
 }
 
 /* ---- the draft ---- */

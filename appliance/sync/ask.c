@@ -265,7 +265,7 @@ fetch_last(
     err_t code = ERR_OK;
 
     for (int i = 0; code == ERR_OK && d.more; i++) {
-        struct sync_result unused;
+        struct sync_result unused = {.task = 0};
 
         code = i == SYNC_PIECES_MAX ? error_set(e, ERR_LIMIT, "its history does not end")
                                     : fetch(c, m, f, &d, e);

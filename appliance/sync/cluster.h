@@ -48,9 +48,9 @@ struct cluster_join {
     bool plan;                   /* says only what would be */
 };
 
-/* {"node", "checks": [{"name", "ok", "detail"}], "replaces", "nodes": [{"name", "url",
- * "knows"}], "task"}. ERR_CONFLICT when a check fails; *ret then says which. Can be repeated
- * after an interruption. */
+/* {"node", "checks": [{"name", "ok", "state", "detail", "next"}], "replaces", "nodes":
+ * [{"name", "url", "knows"}], "task"}. ERR_CONFLICT when a check fails; *ret then says which.
+ * Can be repeated after an interruption. */
 MUST_USE err_t cluster_join(
     struct cluster *c, const struct cluster_join *j, const char *who, json_t **ret,
     struct error *e);

@@ -85,6 +85,11 @@ bool cluster_is_asked(const struct member_list *list, size_t i);
 /* With each that answered and knows other members, or other keys of them, than this node. */
 void cluster_exchange(struct cluster *c, const struct member_list *list);
 
+/* Goes on looking for what this node, with that head, and each node that diverged shared last.
+ * Once for two heads; one page of their history a round. */
+void cluster_look_for_shared(
+    struct cluster *c, const struct member_list *list, const struct commit *head);
+
 /* ---- conditions ---- */
 
 /* Adds to a health answer what a struct said holds. */
@@ -119,20 +124,6 @@ MUST_USE err_t cluster_pull(
 MUST_USE err_t cluster_pull_head(
     struct cluster *c, const struct member *m, struct hash *ret_head, struct error *e);
 
-/* The head to one node, which is known to have a commit; commit (may be NULL): another one on
- * top of the head, with the same content. */
-struct cluster_handing {
-    const struct member *member;
-    const struct hash *have;
-    const struct commit *commit;
-    const struct hash *expected; /* NULL: whatever its head is */
-    bool asks;                   /* only whether it would be taken */
-    json_t **errors; /* NULL, or gets what a refusal names: a new reference, or NULL */
-};
-
-MUST_USE err_t cluster_hand(
-    struct cluster *c, const struct cluster_handing *h, char ret_code[CODE_BYTES],
-    struct error *e);
 /* What an operator did to a server, which no node reloads for: to all nodes at the same time.
  */
 void cluster_push_at_once(struct cluster *c);
@@ -145,6 +136,7 @@ MUST_USE err_t cluster_read_answer(
 /* The node said that it stores and runs it, as this node does: nobody has to wait for the next
  * round to see that. */
 void cluster_note_taken(struct cluster *c, const struct member *m, const struct commit *head);
+/* Waits for a task; its failure as an error. */
 MUST_USE err_t cluster_wait_task(struct cluster *c, int64_t task, struct error *e);
 
 #endif

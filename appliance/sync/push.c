@@ -11,7 +11,7 @@
 #include "engine/sync_piece.h"
 #include "engine/task.h"
 #include "sync/fan.h"
-#include "sync/inner.h"
+#include "sync/hand.h"
 #include "sync/refusal.h"
 
 #define TRIES           3
@@ -429,6 +429,15 @@ revision_json(int64_t rev, const struct hash *id, const struct hash *fp)
 }
 
 static json_t *
+shared_json(const struct peer *p)
+{
+    const struct sync_head *h = &p->shared.commit;
+    bool known = p->answered && p->relation == REL_DIVERGED && p->shared.state == SHARED_FOUND;
+
+    return known ? revision_json(h->rev, &h->id, &h->fp) : json_null();
+}
+
+static json_t *
 self_json(struct cluster *c, const struct member *m)
 {
     CLEANUP(view_cleanup) struct view *v = engine_view(c->en);
@@ -438,12 +447,13 @@ self_json(struct cluster *c, const struct member *m)
     engine_get_status(c->en, &s);
     hash_hex(&s.running_commit, running);
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "id",
-        m->id, "name", m->name, "url", m->url, "release", m->release, "self", 1, "answers", 1,
-        "stored", revision_json(v->head.rev, &v->head.id, &v->head.fp), "relation", "in_step",
-        "running", s.running_known ? json_string(running) : json_null(), "serving",
-        fact_name(s.serving), "answer_ms", json_null(), "age_s", json_null(), "skew_ms",
-        json_null(), "detail", text_or_null(c->refusing), "refused", json_null());
+        "{s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}",
+        "id", m->id, "name", m->name, "url", m->url, "release", m->release, "self", 1,
+        "answers", 1, "stored", revision_json(v->head.rev, &v->head.id, &v->head.fp),
+        "relation", "in_step", "shared", json_null(), "running",
+        s.running_known ? json_string(running) : json_null(), "serving", fact_name(s.serving),
+        "answer_ms", json_null(), "age_s", json_null(), "skew_ms", json_null(), "detail",
+        text_or_null(c->refusing), "refused", json_null());
 }
 
 static json_t *
@@ -452,12 +462,12 @@ peer_json(const struct peer *p, const struct member *m)
     int64_t age_ms = clock_mono_ms(&clock_system) - p->answered_ms;
 
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "id",
-        m->id, "name", m->name, "url", m->url, "release", p->ever ? p->release : m->release,
-        "self", 0, "answers", p->answered, "stored",
+        "{s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}",
+        "id", m->id, "name", m->name, "url", m->url, "release",
+        p->ever ? p->release : m->release, "self", 0, "answers", p->answered, "stored",
         p->ever ? revision_json(p->head.rev, &p->head.id, &p->head.fp) : json_null(),
-        "relation", p->answered ? relation_name(p->relation) : "unknown", "running",
-        p->ever ? text_or_null(p->running) : json_null(), "serving",
+        "relation", p->answered ? relation_name(p->relation) : "unknown", "shared",
+        shared_json(p), "running", p->ever ? text_or_null(p->running) : json_null(), "serving",
         p->answered ? p->serving : "unknown", "answer_ms",
         p->answered ? json_integer(p->took_ms) : json_null(), "age_s",
         p->ever ? json_integer(age_ms / 1000) : json_null(), "skew_ms",
@@ -466,13 +476,25 @@ peer_json(const struct peer *p, const struct member *m)
         "refused", text_or_null(p->refused));
 }
 
+static void
+append_node(json_t *nodes, json_t *node, const struct member *m)
+{
+    char print[MEMBER_PRINT_BYTES];
+
+    member_key_print(m->key, print);
+    (void)json_object_set_new(node, "key_fingerprint", text_or_null(print));
+    (void)json_array_append_new(nodes, node);
+}
+
 static int
 compare_names(const void *a, const void *b)
 {
     const struct member *x = a;
     const struct member *y = b;
 
-    return strcmp(x->name, y->name);
+    int order = strcmp(x->name, y->name);
+
+    return order != 0 ? order : strcmp(x->id, y->id);
 }
 
 json_t *
@@ -497,9 +519,9 @@ cluster_json(struct cluster *c)
 
         if (strcmp(m->id, self) == 0) {
             list.self = i;
-            (void)json_array_append_new(nodes, self_json(c, m));
+            append_node(nodes, self_json(c, m), m);
         } else if (!m->gone) {
-            (void)json_array_append_new(nodes, peer_json(p != NULL ? p : &none, m));
+            append_node(nodes, peer_json(p != NULL ? p : &none, m), m);
         }
     }
     conditions = cluster_conditions(c, &list, &vip);

@@ -22,7 +22,6 @@ class Pushed(unittest.TestCase):
 
     def setUp(self):
         self.peer = FakePeer("fake", ADDRESS)
-        self.peer.name = "fake"
         self.addCleanup(self.peer.close)
         self.peer.enter(self.node)
         self.addCleanup(self.node.api.expect, 200, "POST", "/api/v1/cluster/forget",

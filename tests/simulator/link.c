@@ -10,8 +10,10 @@
 #include "engine/standby.h"
 #include "engine/sync_asked.h"
 #include "engine/sync_check.h"
+#include "engine/sync_parted.h"
 #include "engine/sync_piece.h"
 #include "peer/calls.h"
+#include "sync/admit.h"
 #include "tests/simulator/peers.h"
 #include "tests/simulator/trace.h"
 
@@ -19,6 +21,7 @@
 #define CHECK_BYTES  ((size_t)4 << 20)
 #define PATH_CONFIG  "/peer/v1/config"
 #define PATH_READ    PATH_CONFIG "/read"
+#define PATH_PARTED  PATH_CONFIG "/parted"
 #define PATH_MEMBERS "/peer/v1/members"
 #define PATH_CHECK   "/peer/v1/check"
 #define PATH_TRIAL   "/peer/v1/trial"
@@ -105,6 +108,17 @@ answer_read(const struct request *q)
     }
     sim.pieces += code == ERR_OK && d.more ? 1 : 0;
     return code == ERR_OK ? (struct reply){200, sync_doc_json(&d)} : error_reply(&e);
+}
+
+static struct reply
+answer_parted(const struct request *q)
+{
+    struct reply r = {.status = 200};
+    struct error e;
+
+    return sync_parted_answer(sim.nodes[q->to].lab->en, q->body, &r.json, &e) == ERR_OK
+               ? r
+               : error_reply(&e);
 }
 
 static struct reply
@@ -341,9 +355,15 @@ route(const struct request *q)
     if (strcmp(path, PATH_MEMBERS) == 0) {
         return answer_members(q);
     }
+    if (strcmp(path, PATH_ADMIT) == 0) {
+        return (struct reply){200, sim_admit(q->to, q->body)};
+    }
     if (members_admit(sim.nodes[q->to].lab->en, q->call->node, &refusal, &e) != ERR_OK) {
         sim.barred++;
         return problem(403, refusal, e.msg);
+    }
+    if (strcmp(path, PATH_PARTED) == 0) {
+        return answer_parted(q);
     }
     if (strncmp(path, PATH_TRIAL, strlen(PATH_TRIAL)) == 0) {
         return path[strlen(PATH_TRIAL)] == '?' ? answer_trial_end(q) : answer_trial(q);
@@ -364,23 +384,6 @@ node_of_url(const char *url)
         i++;
     }
     return i;
-}
-
-size_t
-sim_node_of_id(const char *id)
-{
-    for (size_t i = 0; i < sim.count; i++) {
-        struct member self;
-
-        if (sim.nodes[i].lab->en == NULL) {
-            continue;
-        }
-        members_self(sim.nodes[i].lab->en, &self);
-        if (strcmp(self.id, id) == 0) {
-            return i;
-        }
-    }
-    return SIM_NODES;
 }
 
 /* A local value is for its own node. */
@@ -464,17 +467,6 @@ deliver(const struct calls *all, const struct call *c, struct call_answer *a)
         buf_reset(&a->body);
         (void)error_set(&a->error, ERR_TIMEOUT, "no answer");
     }
-}
-
-void
-sim_record_clear(void)
-{
-    for (size_t i = 0; i < SIM_RECORDED; i++) {
-        free(sim.recorded[i].body);
-        free(sim.recorded[i].from);
-        sim.recorded[i] = (struct sim_message){.body = NULL};
-    }
-    sim.recorded_next = 0;
 }
 
 static void

@@ -2,6 +2,7 @@
 /* Nodes: how they start, end, die, and cannot write. */
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "engine/apply_job.h"
 #include "engine/inner.h"
 #include "store/inner.h"
+#include "sync/admit.h"
 #include "tests/simulator/peers.h"
 #include "tests/simulator/trace.h"
 
@@ -293,6 +295,46 @@ sim_join(size_t i, size_t to)
         trace_head(i);
     }
     sim_note("    join: %s", code == ERR_OK ? "ok" : e.msg);
+}
+
+size_t
+sim_node_of_id(const char *id)
+{
+    for (size_t i = 0; i < sim.count; i++) {
+        struct member self;
+
+        if (sim.nodes[i].lab->en == NULL) {
+            continue;
+        }
+        members_self(sim.nodes[i].lab->en, &self);
+        if (strcmp(self.id, id) == 0) {
+            return i;
+        }
+    }
+    return SIM_NODES;
+}
+
+json_t *
+sim_admit(size_t i, const json_t *who)
+{
+    struct error e;
+    json_t *j = NULL;
+
+    if (cluster_admit(sim.nodes[i].cluster, who, &j, &e) != ERR_OK) {
+        sim_fail("%s", e.msg);
+    }
+    return j;
+}
+
+void
+sim_record_clear(void)
+{
+    for (size_t i = 0; i < SIM_RECORDED; i++) {
+        free(sim.recorded[i].body);
+        free(sim.recorded[i].from);
+        sim.recorded[i] = (struct sim_message){.body = NULL};
+    }
+    sim.recorded_next = 0;
 }
 
 void

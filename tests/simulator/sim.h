@@ -92,6 +92,7 @@ void sim_bury(size_t i);
 bool sim_up(size_t i);
 struct commit sim_head(size_t i);
 void sim_join(size_t i, size_t to);
+size_t sim_node_of_id(const char *id); /* SIM_NODES: none */
 
 /* ---- dump.c ---- */
 
@@ -113,7 +114,6 @@ void sim_look_for_strangers(size_t i);
 
 /* ---- link.c ---- */
 
-size_t sim_node_of_id(const char *id); /* SIM_NODES: none */
 void sim_record_clear(void);
 /* Delivers a recorded call once more; damaged: a push with one character of it changed. */
 void sim_replay(bool damaged);
