@@ -2,6 +2,7 @@
 #include "engine/sync_check.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "engine/apply_job.h"
@@ -102,5 +103,51 @@ sync_trial(
         code = start_trial(en, &w, &d->head, origin->from, &ret->task, e);
     }
     snapshot_unref(w.shared);
+    return code;
+}
+
+/* ---- what came of it ---- */
+
+static err_t
+code_of(const json_t *task)
+{
+    const char *name = json_string_value(json_object_get(task, "code"));
+    err_t code = ERR_INTERNAL;
+
+    for (err_t c = ERR_OK; name != NULL && c < ERR_INTERNAL; c++) {
+        code = strcmp(error_name(c), name) == 0 ? c : code;
+    }
+    return code;
+}
+
+/* Whether HAProxy had it, and did not serve it. */
+static bool
+came_to_load(const json_t *task)
+{
+    const json_t *step;
+    size_t i;
+
+    json_array_foreach(json_object_get(task, "steps"), i, step)
+    {
+        const char *name = json_string_value(json_object_get(step, "name"));
+
+        if (strcmp(json_string_value(json_object_get(step, "state")), "failed") == 0) {
+            return strcmp(name, apply_state_name(AS_LOAD)) == 0 ||
+                   strcmp(name, apply_state_name(AS_VERIFY)) == 0;
+        }
+    }
+    return false;
+}
+
+err_t
+sync_failure(const json_t *task, const char **ret_name)
+{
+    err_t code = code_of(task);
+
+    if (came_to_load(task)) {
+        *ret_name = "not_serving";
+        return ERR_INVALID;
+    }
+    *ret_name = code == ERR_CONFLICT ? push_verdict_name(PUSH_MOVED) : error_name(code);
     return code;
 }

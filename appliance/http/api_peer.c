@@ -255,19 +255,33 @@ reply_taken(struct request *r, const char *state, json_t *missing)
             s.running_known ? json_string(running) : json_null(), "missing", missing));
 }
 
+/* It was accepted, and is not taken all the same: what of it is wrong, or what this node could
+ * not do. */
+static void
+reply_failed(struct request *r, const json_t *task)
+{
+    char reason[TASK_REASON_BYTES];
+    const char *name;
+    int status = error_http_status(sync_failure(task, &name));
+
+    task_reason(task, reason);
+    reply_problem_items(r, status, name, reason, json_object_get(task, "problems"));
+    if (status == 503) {
+        reply_retry_after(r, REPLY_BUSY_S);
+    }
+}
+
 static void
 on_task(struct request *r, json_t *task, bool ended)
 {
     const char *state = json_string_value(json_object_get(task, "state"));
-    char reason[TASK_REASON_BYTES];
 
-    task_reason(task, reason);
     if (!ended) {
         reply_problem(r, 504, "timeout", "it is not taken over yet");
     } else if (state != NULL && strcmp(state, "ok") == 0) {
         reply_taken(r, "taken", NULL);
     } else {
-        reply_problem(r, 422, "not_taken", "%s", reason);
+        reply_failed(r, task);
     }
     json_decref(task);
 }

@@ -23,7 +23,8 @@
       "On one of the two: lockstep set node name=ANOTHER, or url=, then lockstep apply.")       \
     X(DIVERGED, "diverged", "error", "and this node were both changed apart from each other",   \
       "See what differs with lockstep compare NODE; then, on the node that is right, "          \
-      "lockstep overwrite.")                                                                    \
+      "lockstep overwrite. Where that answers 423: overwrite on the node that holds the VIP, "  \
+      "and there lockstep restore the revision that is right; without a holder, --unlock.")     \
     X(REFUSING, "refusing", "error", "does not take the newer revision over",                   \
       "Remove the cause on NODE; it tries again by itself, every 30 seconds at the latest.")    \
     X(BEHIND, "behind", "warning", "has an older revision",                                     \

@@ -26,6 +26,7 @@ struct cluster_handing {
     const struct commit *commit;
     const struct hash *expected; /* NULL: whatever its head is */
     bool asks;                   /* only whether it would be taken */
+    json_t **errors; /* NULL, or gets what a refusal names: a new reference, or NULL */
 };
 
 MUST_USE err_t cluster_hand(

@@ -23,6 +23,7 @@ struct target {
     bool taken;
     struct error error;
     char code[CODE_BYTES];
+    json_t *errors; /* what it says of the content, or NULL */
 };
 
 struct overwriting {
@@ -203,6 +204,7 @@ hand_over(struct overwriting *o, struct target *t, bool asks)
         .commit = &o->commit,
         .expected = &t->head.id,
         .asks = asks,
+        .errors = &t->errors,
     };
 
     t->code[0] = '\0';
@@ -282,11 +284,11 @@ target_json(const struct target *t)
     hash_hex(&t->head.id, id);
     hash_hex(&t->head.fp, fp);
     return json_pack(
-        "{s:s, s:o, s:o, s:s, s:s, s:o}", "node", t->member.name, "discarded",
+        "{s:s, s:o, s:o, s:s, s:s, s:o, s:O*}", "node", t->member.name, "discarded",
         t->reached ? json_string(id) : json_null(), "discarded_name",
         t->reached ? json_sprintf("%lld@%.8s", (long long)t->head.rev, fp) : json_null(),
         "state", t->taken ? "ok" : (failed ? "failed" : "skipped"), "code", code, "detail",
-        json_foreign_text(failed ? t->error.msg : ""));
+        json_foreign_text(failed ? t->error.msg : ""), "errors", t->errors);
 }
 
 /* ERR_OK when one at least took it. */
@@ -433,6 +435,7 @@ cluster_overwrite(
     }
     for (size_t i = 0; i < o.count; i++) {
         (void)json_array_append_new(nodes, target_json(&o.targets[i]));
+        json_decref(o.targets[i].errors);
     }
     hash_hex(&o.commit.id, id);
     *ret = json_pack(

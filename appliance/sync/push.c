@@ -12,9 +12,11 @@
 #include "engine/task.h"
 #include "sync/fan.h"
 #include "sync/hand.h"
+#include "sync/refusal.h"
 
 #define TRIES           3
 #define CODE_FAR_BEHIND "far_behind"
+#define ID_BYTES        9 /* of a commit, as people see it */
 
 /* ---- one node ---- */
 
@@ -54,10 +56,12 @@ put(struct cluster *c, const struct cluster_handing *h, const struct sync_doc *d
     char code_name[CODE_BYTES], struct error *e)
 {
     CLEANUP(buf_wipe_fini) struct buf body;
+    struct call_answer a = {.status = 0};
     struct member self;
     struct call call;
     err_t code;
 
+    *ret = NULL;
     members_self(c->en, &self);
     call = cluster_call_of(c, h->member, &self);
     buf_init(&body, SYNC_DOC_MAX);
@@ -68,7 +72,12 @@ put(struct cluster *c, const struct cluster_handing *h, const struct sync_doc *d
         call.timeout_ms = c->tunables->sync_check_ms;
     }
     if (code == ERR_OK) {
-        code = cluster_ask(c, &call, ret, code_name, e);
+        (void)calls_wait(c->calls, &call, &a);
+        code = cluster_read_answer(&a, ret, code_name, e);
+        buf_wipe_fini(&a.body);
+    }
+    if (code != ERR_OK && h->errors != NULL && *h->errors == NULL) {
+        *h->errors = refusal_errors(h->member, *ret);
     }
     crypt_wipe(&self, sizeof self);
     return code;
@@ -101,6 +110,7 @@ make_last(
     char ret_code[CODE_BYTES], struct error *e)
 {
     struct sync_doc d = {.more = true};
+    json_t *unused = NULL;
     err_t code = ERR_OK;
 
     for (int i = 0; code == ERR_OK && d.more; i++) {
@@ -118,7 +128,8 @@ make_last(
                 "it lacks more revisions than one message holds, and fetches them by itself");
         }
         if (code == ERR_OK) {
-            code = put(c, h, &d, NULL, ret_code, e);
+            code = put(c, h, &d, &unused, ret_code, e);
+            json_decref(unused);
         }
         if (code == ERR_OK) {
             code = sync_ends_follow(&x->ends, &d, e);
@@ -158,7 +169,7 @@ check_taken(
 {
     const char *stored = json_string_value(json_object_get(answer, "head"));
     const char *running = json_string_value(json_object_get(answer, "running"));
-    char hex[SHA256_HEX + 1];
+    char hex[SHA256_HEX + 1], of_stored[ID_BYTES], of_running[ID_BYTES];
 
     hash_hex(head, hex);
     if (stored != NULL && strcmp(stored, hex) == 0 && running != NULL &&
@@ -166,9 +177,12 @@ check_taken(
         return ERR_OK;
     }
     (void)snprintf(ret_code, CODE_BYTES, "not_running");
+    (void)snprintf(of_stored, sizeof of_stored, "%s", stored != NULL ? stored : "");
+    (void)snprintf(of_running, sizeof of_running, "%s", running != NULL ? running : "");
     return error_set(
-        e, ERR_UNAVAILABLE, "it was sent commit %.8s, and stores %.8s and runs %.8s", hex,
-        stored != NULL ? stored : "nothing", running != NULL ? running : "nothing known");
+        e, ERR_UNAVAILABLE, "it was sent commit %.8s, and stores %s and runs %s", hex,
+        stored != NULL ? of_stored : "nothing",
+        running != NULL ? of_running : "what is not known");
 }
 
 err_t
@@ -259,16 +273,21 @@ note_pushed(
 {
     bool ok = failure->code == ERR_OK;
     bool far = strcmp(code_name, CODE_FAR_BEHIND) == 0;
+    /* As of a pull: who does not answer stays behind, but refuses nothing then. */
+    bool silent = failure->code == ERR_UNAVAILABLE || failure->code == ERR_TIMEOUT;
     struct peer *p;
 
     lock_take(&c->lock);
     p = cluster_peer(c, m->id);
     if (p != NULL) {
-        (void)snprintf(p->refused, sizeof p->refused, "%s", ok || far ? "" : failure->msg);
+        (void)snprintf(
+            p->refused, sizeof p->refused, "%s", ok || far || silent ? "" : failure->msg);
     }
     lock_give(&c->lock);
     if (!ok) {
-        return cluster_row(m, far ? "skipped" : "failed", code_name, failure->msg);
+        return cluster_row(
+            m, far ? "skipped" : "failed",
+            code_name[0] != '\0' ? code_name : error_name(failure->code), failure->msg);
     }
     cluster_note_taken(c, m, head);
     return cluster_row(m, "ok", "", "");
@@ -279,6 +298,7 @@ push_one(struct cluster *c, const struct member *m, const struct commit *head)
 {
     char code_name[CODE_BYTES] = "";
     struct error error = {.code = ERR_OK};
+    json_t *errors = NULL;
     struct peer known;
     json_t *row = pass_over(c, m, &known);
 
@@ -286,8 +306,13 @@ push_one(struct cluster *c, const struct member *m, const struct commit *head)
         return row;
     }
     error.code = cluster_hand(
-        c, &(struct cluster_handing){.member = m, .have = &known.head.id}, code_name, &error);
-    return note_pushed(c, m, head, code_name, &error);
+        c, &(struct cluster_handing){.member = m, .have = &known.head.id, .errors = &errors},
+        code_name, &error);
+    row = note_pushed(c, m, head, code_name, &error);
+    if (errors != NULL) {
+        (void)json_object_set_new(row, "errors", errors);
+    }
+    return row;
 }
 
 json_t *

@@ -194,8 +194,7 @@ class Walk(Case):
             "base": head, "ops": ops, "note": "both", "apply": True,
             "confirm": 600})["state"], "ok")
         api.expect(200, "POST", "/api/v1/config/confirm")
-        api.expect(409, "POST", "/api/v1/changes?wait=1",
-                   {"base": head, "ops": [], "apply": True})
+        api.expect(409, "POST", "/api/v1/changes?wait=1", {"base": head, "ops": [], "apply": True})
         api.expect(200, "POST", "/api/v1/changes", {"ops": [
             {"op": "merge", "kind": "server", "name": "s9", "body": {"port": 10}}]})
         self.assertEqual(api.get("/api/v1/servers/s9")["port"], 10)
@@ -221,8 +220,7 @@ class Walk(Case):
             tag = {"If-Match": read.headers["ETag"]}
             changed = admin.call("PATCH", "/api/v1/" + name, {"note": "ci"}, tag)
             body = {k: v for k, v in changed.json.items() if k not in ("id", "kind")}
-            admin.expect(200, "PUT", "/api/v1/" + name, body,
-                         {"If-Match": changed.headers["ETag"]})
+            admin.expect(200, "PUT", "/api/v1/" + name, body, {"If-Match": changed.headers["ETag"]})
         admin.get("/api/v1/automation_keys")
         script.get("/api/v1/status")
         admin.delete("/api/v1/automation_keys/deploy")
@@ -407,8 +405,7 @@ class Walk(Case):
         for status, ids in ((422, {}), (422, ["x"]), (422, ["0" * 64] * 129), (200, ["0" * 64] * 128)):
             peer.expect(status, "POST", "/peer/v1/config/read", {"have": [], "stored": ids, "objects": []})
         for path in ("check", "trial"):
-            self.assertEqual(peer.expect(200, "POST", "/peer/v1/" + path, document)["state"],
-                             "same")
+            self.assertEqual(peer.expect(200, "POST", "/peer/v1/" + path, document)["state"], "same")
         peer.expect(204, "DELETE", "/peer/v1/trial?commit=" + "0" * 64)
         peer.expect(422, "DELETE", "/peer/v1/trial?commit=" + "x" * 64)
         self.assertEqual(peer.get("/peer/v1/health")["head"], health["head"])

@@ -14,6 +14,7 @@ from direct import stopped
 from lab import wait_for
 
 PATH = "/api/v1/cluster/overwrite"
+VIP = "10.77.0.200"
 
 
 def publish(one, name):
@@ -100,7 +101,7 @@ class Duel(Three):
 
 
 class Told(Three):
-    tunables = dict(TUNABLES, sync_health_ms=3000)
+    tunables = dict(TUNABLES, sync_health_ms=3000, sync_read_ms=4000)
 
     def apart(self, name, nodes):
         """Each of these is changed alone, and all see that."""
@@ -171,6 +172,9 @@ class Told(Three):
             self.assertEqual(
                 {n["node"]: (n["state"], n["code"]) for n in answer["nodes"]},
                 {b.name: ("skipped", ""), c.name: ("failed", "invalid")})
+            errors = next(n for n in answer["nodes"] if n["node"] == c.name)["errors"]
+            self.assertEqual([(e["kind"], e["name"], e["node"], e["severity"]) for e in errors],
+                             [("listener", "taken", c.name, "error")])
             self.assertEqual([head(n) for n in self.nodes], heads)
             told = a.cli("--unlock", "overwrite", "--yes")
             self.assertEqual(told.returncode, 1, told)
@@ -192,6 +196,25 @@ class Told(Three):
         wait_for(lambda: seen(a, b)["answers"], "it answers again")
         a.api.expect(200, "POST", PATH, {})
         in_step(self.nodes)
+
+    def test_5_the_runbook_where_the_node_that_is_right_does_not_hold_the_vip(self):
+        a, b, _c = self.nodes
+        a.api.create("vip_groups", name="public", addresses=[VIP + "/24"])
+        self.assertEqual(a.api.apply()["state"], "ok")
+        in_step(self.nodes)
+        self.lab.vip(a, VIP)
+        right = self.apart("right", [a, b])[b.name]
+        wait_for(lambda: b.api.get("/api/v1/cluster")["edit"] == "elsewhere", "a holds it")
+        self.assertEqual(b.api.call("POST", PATH, {}).status, 423)
+        done = a.api.expect(200, "POST", PATH, {})
+        name = next(n["discarded_name"] for n in done["nodes"] if n["discarded"] == right)
+        for words in (["restore", name], ["apply"]):
+            told = a.cli(*words)
+            self.assertEqual(told.returncode, 0, told)
+        in_step(self.nodes)
+        self.assertEqual(
+            [s["name"] for s in b.api.get("/api/v1/services?limit=1000")["items"]
+             if s["name"].startswith("right")], ["right%s.test" % b.name])
 
 
 if __name__ == "__main__":

@@ -142,9 +142,12 @@ task_reply(size_t to, int64_t task)
 {
     json_t *j = engine_lab_task(sim.nodes[to].lab, task);
     bool ok = strcmp(json_string_value(json_object_get(j, "state")), "ok") == 0;
-    struct reply r =
-        ok ? taken_reply(to, "taken")
-           : problem(422, "not_taken", json_string_value(json_object_get(j, "message")));
+    const char *name = NULL;
+    err_t code = ok ? ERR_OK : sync_failure(j, &name);
+    struct reply r = ok ? taken_reply(to, "taken")
+                        : problem(
+                              error_http_status(code), name,
+                              json_string_value(json_object_get(j, "message")));
 
     json_decref(j);
     return r;

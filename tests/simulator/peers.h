@@ -9,7 +9,8 @@
 
 /* A commit of a newer release on the head of the node. */
 void sim_make_newer(size_t from, struct commit *c);
-void sim_regroup(size_t i, size_t to); /* joins, leaves, forgets, another key */
+json_t *sim_admit(size_t i, const json_t *who); /* as the node answers one that joins */
+void sim_regroup(size_t i, size_t to);          /* joins, leaves, forgets, another key */
 /* As http/api_peer.c: of the document of a node with that id. */
 bool sim_outranks(size_t i, const struct sync_doc *d, const char *id, bool asks);
 

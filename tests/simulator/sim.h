@@ -91,8 +91,7 @@ void sim_bury(size_t i);
 bool sim_up(size_t i);
 struct commit sim_head(size_t i);
 void sim_join(size_t i, size_t to);
-size_t sim_node_of_id(const char *id);          /* SIM_NODES: none */
-json_t *sim_admit(size_t i, const json_t *who); /* as the node answers one that joins */
+size_t sim_node_of_id(const char *id); /* SIM_NODES: none */
 
 /* ---- dump.c ---- */
 

@@ -184,6 +184,7 @@ test_diverged_says_who_what_and_the_next_step(void **state)
     finds_one(x, "diverged n2");
     says(x, "cause", "n2 at 9@09090909, n1 at 8@08080808");
     says(x, "next", "n2");
+    says(x, "next", "423: overwrite on the node that holds the VIP");
     says(x, "severity", "error");
 }
 
