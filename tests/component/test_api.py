@@ -194,8 +194,7 @@ class Walk(Case):
             "base": head, "ops": ops, "note": "both", "apply": True,
             "confirm": 600})["state"], "ok")
         api.expect(200, "POST", "/api/v1/config/confirm")
-        api.expect(409, "POST", "/api/v1/changes?wait=1",
-                   {"base": head, "ops": [], "apply": True})
+        api.expect(409, "POST", "/api/v1/changes?wait=1", {"base": head, "ops": [], "apply": True})
         api.expect(200, "POST", "/api/v1/changes", {"ops": [
             {"op": "merge", "kind": "server", "name": "s9", "body": {"port": 10}}]})
         self.assertEqual(api.get("/api/v1/servers/s9")["port"], 10)
@@ -221,8 +220,7 @@ class Walk(Case):
             tag = {"If-Match": read.headers["ETag"]}
             changed = admin.call("PATCH", "/api/v1/" + name, {"note": "ci"}, tag)
             body = {k: v for k, v in changed.json.items() if k not in ("id", "kind")}
-            admin.expect(200, "PUT", "/api/v1/" + name, body,
-                         {"If-Match": changed.headers["ETag"]})
+            admin.expect(200, "PUT", "/api/v1/" + name, body, {"If-Match": changed.headers["ETag"]})
         admin.get("/api/v1/automation_keys")
         script.get("/api/v1/status")
         admin.delete("/api/v1/automation_keys/deploy")
@@ -564,10 +562,9 @@ class Slow(Case):
 class Parallel(Case):
     def test_fifty_writers_lose_nothing(self):
         def create(n):
+            server = json.dumps({"name": "w%d" % n, "address": "192.0.2.1", "port": n + 1})
             return Api("127.0.0.1", 8443, self.api.key).raw(
-                "POST", "/api/v1/servers",
-                json.dumps({"name": "w%d" % n, "address": "192.0.2.1", "port": n + 1}),
-                {"Content-Type": "application/json"}).status
+                "POST", "/api/v1/servers", server, {"Content-Type": "application/json"}).status
         with concurrent.futures.ThreadPoolExecutor(50) as pool:
             self.assertEqual(set(pool.map(create, range(50))), {201})
         self.assertEqual(self.api.get("/api/v1/draft")["count"], 50)
