@@ -558,10 +558,9 @@ class Slow(Case):
 class Parallel(Case):
     def test_fifty_writers_lose_nothing(self):
         def create(n):
+            server = json.dumps({"name": "w%d" % n, "address": "192.0.2.1", "port": n + 1})
             return Api("127.0.0.1", 8443, self.api.key).raw(
-                "POST", "/api/v1/servers",
-                json.dumps({"name": "w%d" % n, "address": "192.0.2.1", "port": n + 1}),
-                {"Content-Type": "application/json"}).status
+                "POST", "/api/v1/servers", server, {"Content-Type": "application/json"}).status
         with concurrent.futures.ThreadPoolExecutor(50) as pool:
             self.assertEqual(set(pool.map(create, range(50))), {201})
         self.assertEqual(self.api.get("/api/v1/draft")["count"], 50)
