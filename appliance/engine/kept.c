@@ -109,3 +109,22 @@ kept_take(struct engine *en, const char *digest, int64_t local_rev)
 
     return engine_run(en, take_on_engine, &c, &unused) == ERR_OK ? c.number : 0;
 }
+
+static err_t
+look_on_engine(struct engine *en, void *ctx, struct error *e)
+{
+    int64_t *ret = ctx;
+
+    (void)e;
+    *ret = clock_mono_ms(en->config->clock) < en->kept.until_ms ? en->kept.reserved : 0;
+    return ERR_OK;
+}
+
+int64_t
+kept_number(struct engine *en)
+{
+    int64_t number = 0;
+    struct error unused;
+
+    return engine_run(en, look_on_engine, &number, &unused) == ERR_OK ? number : 0;
+}

@@ -23,6 +23,8 @@ MUST_USE err_t kept_check(
     struct error *e);
 /* The number of those that are kept, for the caller's use; 0: none. */
 int64_t kept_take(struct engine *en, const char *digest, int64_t local_rev);
+/* The same, and leaves them there. */
+int64_t kept_number(struct engine *en);
 /* Numbers that are given again and again, engine thread: never the one that is reserved. */
 MUST_USE err_t kept_next_number(struct engine *en, int64_t *ret, struct error *e);
 

@@ -179,14 +179,22 @@ read_commits(const json_t *list, struct lineage *ret, struct error *e)
     }
     ret->items = xcalloc(count + 1, sizeof *ret->items);
     for (size_t i = 0; i < count && code == ERR_OK; i++) {
-        struct lineage_commit *c = &ret->items[ret->count++];
-        const json_t *row = json_array_get(list, i);
+        code = commit_from_json(
+            json_object_get(json_array_get(list, i), "commit"),
+            &ret->items[ret->count++].commit, e);
+    }
+    return code;
+}
 
-        code = commit_from_json(json_object_get(row, "commit"), &c->commit, e);
-        if (code == ERR_OK) {
-            code = sync_entries_read(
-                json_object_get(row, "entries"), &c->entries, &c->entry_count, e);
-        }
+static err_t
+read_entries(const json_t *list, struct lineage *l, struct error *e)
+{
+    err_t code = ERR_OK;
+
+    for (size_t i = 0; i < l->count && code == ERR_OK; i++) {
+        code = sync_entries_read(
+            json_object_get(json_array_get(list, i), "entries"), &l->items[i].entries,
+            &l->items[i].entry_count, e);
     }
     return code;
 }
@@ -258,12 +266,35 @@ check_objects(const struct sync_doc *d, struct error *e)
     return code;
 }
 
+static bool
+is_of_newer_release(const struct sync_doc *d)
+{
+    const struct lineage_commit *head = sync_doc_commit(d, &d->head);
+
+    return head != NULL && head->commit.schema_version > SCHEMA_VERSION;
+}
+
+static err_t
+read_content(const json_t *j, struct sync_doc *d, struct error *e)
+{
+    const json_t *index = json_object_get(j, "index");
+    err_t code = read_entries(json_object_get(j, "commits"), &d->commits, e);
+
+    d->has_index = index != NULL;
+    if (code == ERR_OK && d->has_index) {
+        code = sync_entries_read(index, &d->index, &d->index_count, e);
+    }
+    if (code == ERR_OK) {
+        code = read_objects(json_object_get(j, "objects"), d, e);
+    }
+    return code == ERR_OK ? check_objects(d, e) : code;
+}
+
 err_t
 sync_doc_read(const json_t *j, struct sync_doc *ret, struct error *e)
 {
-    const json_t *index = json_object_get(j, "index");
     const json_t *more = json_object_get(j, "more");
-    struct sync_doc d = {.has_index = index != NULL, .more = json_is_true(more)};
+    struct sync_doc d = {.more = json_is_true(more)};
     bool has_head = false;
     err_t code = read_hash(j, "head", &d.head, &has_head, e);
 
@@ -279,14 +310,8 @@ sync_doc_read(const json_t *j, struct sync_doc *ret, struct error *e)
     if (code == ERR_OK) {
         sort_commits(&d);
     }
-    if (code == ERR_OK && d.has_index) {
-        code = sync_entries_read(index, &d.index, &d.index_count, e);
-    }
-    if (code == ERR_OK) {
-        code = read_objects(json_object_get(j, "objects"), &d, e);
-    }
-    if (code == ERR_OK) {
-        code = check_objects(&d, e);
+    if (code == ERR_OK && (d.more || !is_of_newer_release(&d))) {
+        code = read_content(j, &d, e);
     }
     if (code == ERR_OK && d.more &&
         (d.commits.count == 0 || d.has_index || d.object_count > 0)) {

@@ -45,7 +45,8 @@ struct sync_doc {
 void sync_doc_free(struct sync_doc *d); /* also for CLEANUP() */
 
 /* From outside: everything is checked by itself, and each commit's id against its fields.
- * Objects and entries of kinds that are not shared are refused. ERR_SYNTAX: form; ERR_INVALID.
+ * Objects and entries of kinds that are not shared are refused. Of a head that a newer release
+ * made, which is never taken over, only the commits are read. ERR_SYNTAX: form; ERR_INVALID.
  */
 MUST_USE err_t sync_doc_read(const json_t *j, struct sync_doc *ret, struct error *e);
 /* The rows of "entries", "index" or "missing", checked. *ret: free, also after a failure. */

@@ -285,11 +285,16 @@ helper_install(const struct helper *h, int64_t generation, struct error *e)
 }
 
 err_t
-helper_settle(const struct helper *h, int64_t generation, struct error *e)
+helper_settle(const struct helper *h, int64_t generation, int64_t keep, struct error *e)
 {
     json_auto_t *answer = NULL;
 
-    return call_generation(h, "settle", generation, &answer, e);
+    return call(
+        h,
+        json_pack(
+            "{s:s, s:I, s:I}", "verb", "settle", "generation", (json_int_t)generation, "keep",
+            (json_int_t)keep),
+        &answer, e);
 }
 
 /* Takes the request. */

@@ -80,7 +80,8 @@ MUST_USE err_t helper_bind_test(
     const struct helper *h, const struct helper_bind *binds, size_t count, struct arena *a,
     struct helper_bind_result *ret, struct error *e);
 MUST_USE err_t helper_install(const struct helper *h, int64_t generation, struct error *e);
-MUST_USE err_t helper_settle(const struct helper *h, int64_t generation, struct error *e);
+MUST_USE err_t
+helper_settle(const struct helper *h, int64_t generation, int64_t keep, struct error *e);
 MUST_USE err_t helper_reload(
     const struct helper *h, const struct helper_renames *renames, struct arena *a,
     struct helper_load *ret, struct error *e);

@@ -256,46 +256,110 @@ list_generations(int generation_fd, struct list *l, struct error *e)
     return listing_status(&names, e);
 }
 
+static err_t
+unmark(int generation_fd, const char *name, struct error *e)
+{
+    char marker[GENERATION_NAME_BYTES + sizeof GENERATION_MARKER];
+
+    (void)snprintf(marker, sizeof marker, "%s/" GENERATION_MARKER, name);
+    return unlinkat(generation_fd, marker, 0) == 0 || errno == ENOENT
+               ? ERR_OK
+               : error_errno(e, ERR_IO, errno, "cannot remove %s", marker);
+}
+
 err_t
 generation_remove(int generation_fd, int64_t n, struct error *e)
 {
     char name[GENERATION_NAME_BYTES];
-    char marker[GENERATION_NAME_BYTES + sizeof GENERATION_MARKER];
+    err_t code;
 
     generation_name(n, name);
-    (void)snprintf(marker, sizeof marker, "%s/" GENERATION_MARKER, name);
-    if (unlinkat(generation_fd, marker, 0) != 0 && errno != ENOENT) {
-        return error_errno(e, ERR_IO, errno, "cannot remove %s", marker);
+    code = unmark(generation_fd, name, e);
+    return code == ERR_OK ? file_remove_tree_at(generation_fd, name, e) : code;
+}
+
+/* Those in use, and all that there are. */
+struct survey {
+    struct list all;
+    int64_t current, good;
+};
+
+static err_t
+survey(int generation_fd, struct survey *s, struct error *e)
+{
+    err_t code = generation_link(generation_fd, "current", &s->current, e);
+
+    if (code == ERR_OK) {
+        code = generation_link(generation_fd, "good", &s->good, e);
     }
-    return file_remove_tree_at(generation_fd, name, e);
+    return code == ERR_OK ? list_generations(generation_fd, &s->all, e) : code;
+}
+
+static void
+survey_cleanup(struct survey *s)
+{
+    list_cleanup(&s->all);
+}
+
+static bool
+is_in_use(const struct survey *s, int64_t n)
+{
+    return n == s->current || n == s->good;
 }
 
 err_t
 generation_prune(int generation_fd, int64_t keep, struct error *e)
 {
-    CLEANUP(list_cleanup) struct list l = {.items = NULL};
-    int64_t current = 0;
-    int64_t good = 0;
+    CLEANUP(survey_cleanup) struct survey s = {.current = 0};
     size_t kept[2] = {0};
-    err_t code = generation_link(generation_fd, "current", &current, e);
+    err_t code = survey(generation_fd, &s, e);
 
-    if (code == ERR_OK) {
-        code = generation_link(generation_fd, "good", &good, e);
-    }
-    if (code == ERR_OK) {
-        code = list_generations(generation_fd, &l, e);
-    }
-    for (size_t i = 0; code == ERR_OK && i < l.count; i++) {
-        size_t *of_its_sort = &kept[has_served(generation_fd, l.items[i]) ? 1 : 0];
+    for (size_t i = 0; code == ERR_OK && i < s.all.count; i++) {
+        int64_t n = s.all.items[i];
+        size_t *of_its_sort = &kept[has_served(generation_fd, n) ? 1 : 0];
 
-        if (l.items[i] == current || l.items[i] == good || l.items[i] == keep) {
+        if (is_in_use(&s, n) || n == keep) {
             continue;
         }
         if (*of_its_sort < GENERATION_KEPT) {
             (*of_its_sort)++;
             continue;
         }
-        code = generation_remove(generation_fd, l.items[i], e);
+        code = generation_remove(generation_fd, n, e);
+    }
+    return code;
+}
+
+/* Killed in between, it is done again with the next. */
+static err_t
+wipe(int generation_fd, int64_t n, struct error *e)
+{
+    static const char *const secret[] = {"crt", "ca"};
+    char name[GENERATION_NAME_BYTES];
+    char path[GENERATION_NAME_BYTES + sizeof "/crt"];
+    err_t code = ERR_OK;
+
+    generation_name(n, name);
+    for (size_t i = 0; code == ERR_OK && i < ARRAY_LEN(secret); i++) {
+        (void)snprintf(path, sizeof path, "%s/%s", name, secret[i]);
+        if (file_exists_at(generation_fd, path)) {
+            code = unmark(generation_fd, name, e);
+            code = code == ERR_OK ? file_remove_tree_at(generation_fd, path, e) : code;
+        }
+    }
+    return code;
+}
+
+err_t
+generation_wipe_former(int generation_fd, int64_t keep, struct error *e)
+{
+    CLEANUP(survey_cleanup) struct survey s = {.current = 0};
+    err_t code = survey(generation_fd, &s, e);
+
+    for (size_t i = 0; code == ERR_OK && i < s.all.count; i++) {
+        if (!is_in_use(&s, s.all.items[i]) && s.all.items[i] != keep) {
+            code = wipe(generation_fd, s.all.items[i], e);
+        }
     }
     return code;
 }

@@ -59,6 +59,9 @@ MUST_USE err_t generation_remove(int generation_fd, int64_t n, struct error *e);
  * that served, and as many that did not: however many are refused, they push out none that
  * served. */
 MUST_USE err_t generation_prune(int generation_fd, int64_t keep, struct error *e);
+/* Removes certificates and keys from all generations but current, good and keep (0: none).
+ * Those that had some stay to be read, and count as not checked. */
+MUST_USE err_t generation_wipe_former(int generation_fd, int64_t keep, struct error *e);
 /* Removes what an interrupted verb left, also in the generations. */
 MUST_USE err_t generation_clear_temporary(int generation_fd, struct error *e);
 

@@ -24,14 +24,21 @@ err_t
 verb_settle(struct helper_context *c, const json_t *request, json_t *answer, struct error *e)
 {
     int64_t n = 0;
+    int64_t keep = 0;
     err_t code = read_checked(c, request, &n, e);
 
     (void)answer;
+    if (code == ERR_OK && json_object_get(request, "keep") != NULL) {
+        code = json_get_int(request, "keep", 0, GENERATION_MAX, &keep, e);
+    }
     if (code == ERR_OK) {
         code = generation_mark_served(c->generation_fd, n, e);
     }
     if (code == ERR_OK) {
         code = generation_set_link(c->generation_fd, "good", n, e);
     }
-    return code == ERR_OK ? generation_prune(c->generation_fd, 0, e) : code;
+    if (code == ERR_OK) {
+        code = generation_prune(c->generation_fd, keep, e);
+    }
+    return code == ERR_OK ? generation_wipe_former(c->generation_fd, keep, e) : code;
 }

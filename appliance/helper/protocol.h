@@ -13,7 +13,9 @@
  *     [{"address", "port", "reason", "holder"}]}; a port that our own HAProxy holds is
  *     free; at most HELPER_BINDS_MAX in a request
  * {"verb": "install", "generation": N} switches <state_dir>/generation/current
- * {"verb": "settle", "generation": N}  switches <state_dir>/generation/good, prunes old ones
+ * {"verb": "settle", "generation": N, "keep": K} switches <state_dir>/generation/good, prunes
+ *     old ones, and takes certificates and keys out of all but those in use and K (absent, 0:
+ *     none), which is about to be installed
  * {"verb": "reload", "backends": [{"from", "to"}], "servers": [{"from", "to"}], "states": bool}
  *     -> {"ok": true, "loaded": bool, "output", "worker": pid, "no_states"}; writes and removes
  *     the reload window. no_states: why the new worker got no state of a server, although it

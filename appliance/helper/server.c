@@ -25,6 +25,7 @@
 
 static const char *const only_verb[] = {"verb", NULL};
 static const char *const verb_and_generation[] = {"verb", "generation", NULL};
+static const char *const verb_and_keep[] = {"verb", "generation", "keep", NULL};
 static const char *const verb_and_binds[] = {"verb", "binds", NULL};
 static const char *const verb_and_renames[] = {"verb", "backends", "servers", "states", NULL};
 
@@ -36,7 +37,7 @@ static const struct verb {
     {"stage", verb_and_generation, verb_stage},
     {"bind-test", verb_and_binds, verb_bind_test},
     {"install", verb_and_generation, verb_install},
-    {"settle", verb_and_generation, verb_settle},
+    {"settle", verb_and_keep, verb_settle},
     {"reload", verb_and_renames, verb_reload},
     {"restart", only_verb, verb_restart},
     {"status", only_verb, verb_status},

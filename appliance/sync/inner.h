@@ -9,11 +9,13 @@
 #include "engine/cluster_hook.h"
 #include "keepalived/holding.h"
 #include "sync/cluster.h"
+#include "sync/findings.h"
 #include "sync/heard.h"
 
 #define SMALL_ANSWER_BYTES ((size_t)4 << 10) /* health: under 1 KiB is promised */
 #define MEMBERS_BYTES      ((size_t)1 << 20)
 
+#define PATH_CHECK   "/peer/v1/check"
 #define FAILED_PULLS 8
 
 /* A head that could not be taken over. */
@@ -36,7 +38,11 @@ struct cluster {
     pthread_cond_t changed;
     bool stopping, wake;
     bool push; /* the head moved without an apply */
-    bool overwriting;
+
+    /* An overwrite from this node: first it asks, then it hands over. */
+    enum overwrite_step { OVERWRITING_NOT, OVERWRITING_ASKS, OVERWRITING_HANDS } overwriting;
+
+    bool gives_way; /* another one goes first: this one does not hand over */
     bool looked;    /* a round has ended: what is newer was taken over, as far as it could be */
     size_t waiting; /* for answers of this round */
     struct peer peers[MEMBERS_MAX];
@@ -81,27 +87,16 @@ bool cluster_is_asked(const struct member_list *list, size_t i);
 /* With each that answered and knows other members, or other keys of them, than this node. */
 void cluster_exchange(struct cluster *c, const struct member_list *list);
 
-/* Of struct engine_cluster. Two nodes that do it all the same make the same content. */
-enum back_by cluster_goes_back(void *ctx, const char *node, int64_t late_ms);
+/* Goes on looking for what this node, with that head, and each node that diverged shared last.
+ * Once for two heads; one page of their history a round. */
+void cluster_look_for_shared(
+    struct cluster *c, const struct member_list *list, const struct commit *head);
 
-/* ---- conditions ---- */
-
-/* Adds to a health answer what a struct said holds. */
-void cluster_say(struct cluster *c, const struct view *v, json_t *health);
-/* From another node, so checked. */
-MUST_USE err_t cluster_hear(struct said *ret, const json_t *health, struct error *e);
-/* Notes in *since_ms (0: they do not) since when they differ. */
-void cluster_compare_running(
-    const struct hash *head, const char *running, int64_t now_ms, int64_t *since_ms);
-/* The same of this node, and of who holds the VIP. Once a round. */
-void cluster_look_at_self(struct cluster *c);
 /* A sign-in is unlocked for as long as nobody holds the VIP, and not when that happens again.
  * Once a round. */
 void cluster_end_unlocked(struct cluster *c);
-
-/* As conditions_json. Under the lock. */
-json_t *cluster_conditions(
-    struct cluster *c, const struct member_list *list, const struct cluster_vip *vip);
+/* Of struct engine_cluster. Two nodes that do it all the same make the same content. */
+enum back_by cluster_goes_back(void *ctx, const char *node, int64_t late_ms);
 
 /* ---- exchange ---- */
 
@@ -125,6 +120,7 @@ struct cluster_handing {
     const struct hash *have;
     const struct commit *commit;
     const struct hash *expected; /* NULL: whatever its head is */
+    bool asks;                   /* only whether it would be taken */
 };
 
 MUST_USE err_t cluster_hand(

@@ -388,6 +388,9 @@ class Walk(Case):
         self.assertLess(len(json.dumps(health)), 1024)
         members = peer.get("/peer/v1/members")
         self.assertEqual(peer.expect(200, "POST", "/peer/v1/members", members), members)
+        found = peer.expect(200, "POST", "/peer/v1/admit", members["members"][0])
+        self.assertEqual((found["reached"], found["detail"]), (True, ""))  # it is its own
+        peer.expect(422, "POST", "/peer/v1/admit", dict(members["members"][0], id="x"))
         document = peer.expect(200, "POST", "/peer/v1/config/read", {"have": [], "objects": []})
         taken = peer.expect(200, "PUT", "/peer/v1/config", document)
         self.assertEqual((taken["state"], taken["head"]), ("same", health["head"]["id"]))
@@ -397,6 +400,14 @@ class Walk(Case):
             for method, path in (("PUT", "config"), ("POST", "check"), ("POST", "trial")):
                 answer = peer.call(method, "/peer/v1/" + path, bad)
                 self.assertIn(answer.status, (400, 422), (path, bad.keys()))
+        piece = {"head": document["head"], "commits": document["commits"], "objects": [], "more": True}
+        for method, path in (("PUT", "config"), ("POST", "check"), ("POST", "trial")):
+            for bad in (piece, {**document, "more": True}):
+                peer.expect(422, method, "/peer/v1/" + path, bad)
+        piece["expected_head"] = document["head"]
+        self.assertEqual(peer.expect(200, "PUT", "/peer/v1/config", piece)["state"], "stored")
+        for status, ids in ((422, {}), (422, ["x"]), (422, ["0" * 64] * 129), (200, ["0" * 64] * 128)):
+            peer.expect(status, "POST", "/peer/v1/config/read", {"have": [], "stored": ids, "objects": []})
         for path in ("check", "trial"):
             self.assertEqual(peer.expect(200, "POST", "/peer/v1/" + path, document)["state"],
                              "same")

@@ -196,8 +196,17 @@ class Refused(unittest.TestCase):
             last = document["commits"][-1]["commit"]
             yield (name, document, 409, "diverged",
                    both + ("%d@%.8s" % (last["rev"], last["fp"]),))
-        yield ("of a newer release", made.changed(schema_version=made.commit["schema_version"] + 1),
-               409, "newer_release", both)
+        newer = made.changed(schema_version=made.commit["schema_version"] + 1)
+        yield "of a newer release", newer, 409, "newer_release", both
+        commit, entries = (newer["commits"][0][k] for k in ("commit", "entries"))
+        yield ("of a newer release with a field of its own", {
+            **newer, "objects": [["pool", made.id("pool", "p1"), {"name": "p1", "later": 1}]]},
+            409, "newer_release", both)
+        yield ("of a newer release with a kind of its own", {
+            **newer, "commits": [{"commit": commit,
+                                  "entries": entries + [["later", "0" * 16, OTHER]]}],
+            "index": [["later", "0" * 16, OTHER]], "objects": [["later", "0" * 16, {}]]},
+            409, "newer_release", both)
         yield "another head expected", made.with_("expected_head", OTHER), 409, "moved", both
 
         for name, fields in (

@@ -2,20 +2,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes in step: join, push, heal, refuse, leave; real nodes on a bridge, seen by a client."""
 import concurrent.futures
+import glob
 import itertools
 import json
 import os
 import socket
 import socketserver
+import tempfile
 import threading
 import unittest
 
 import node
+from authority import Authority
 from backend import Backend
 from cluster import (HUB, PUSHING, QUICK, TUNABLES, Cluster, edges, head, in_step, join, key_of,
                      seen)
 from peer import Caller
 from visit import serves
+
+def keys(one, certificate):
+    """Where HAProxy's files hold that of a certificate."""
+    return glob.glob(os.path.join(one.state, "generation", "*", "crt", certificate + ".pem"))
+
 
 class Three(unittest.TestCase):
     @classmethod
@@ -54,6 +62,25 @@ class Three(unittest.TestCase):
         task = self.publish(self.a, "second")
         self.assertEqual({head(n) for n in self.lab.nodes}, {task["result"]["commit"]})
 
+    def test_2_no_node_keeps_the_key_of_a_deleted_certificate(self):
+        """C027; the second apply is of the node that has other generations behind it."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        chain, key = Authority(folder.name, "authority").issue("keyed.test")
+        for one in self.lab.nodes[:2]:
+            certificate = one.api.create("certificates", name="keyed.test",
+                                         chain=chain.read_text(), key=key.read_text())
+            one.api.expect(200, "POST", "/api/v1/publish",
+                           {"url": "https://keyed.test", "to": [self.backend.target]})
+            self.assertEqual(one.api.apply()["state"], "ok")
+            self.assertEqual([len(keys(n, certificate["id"])) > 0 for n in self.lab.nodes],
+                             [True] * 3)
+            for used in one.api.get("/api/v1/services?certificate=keyed.test")["items"]:
+                one.api.delete("/api/v1/services/" + used["name"])
+            one.api.delete("/api/v1/certificates/keyed.test")
+            self.assertEqual(one.api.apply()["state"], "ok")
+            self.assertEqual([keys(n, certificate["id"]) for n in self.lab.nodes], [[]] * 3)
+
     def test_3_a_node_that_was_cut_off_heals(self):
         self.lab.cut(self.a, self.b)
         self.lab.cut(self.c, self.b)
@@ -77,15 +104,23 @@ class Three(unittest.TestCase):
         node.wait_for(taken, "HAProxy has the state")
 
     def test_4_two_edits_apart_diverge_and_stay(self):
+        heads = self.part("left", "right")
+        self.assertEqual((head(self.a), head(self.b)), heads)
+
+    def part(self, left, right):
+        """b is cut off, edited apart from a, and both see that; -> their heads."""
+        shared = seen(self.a, self.a)["stored"]
         self.lab.cut(self.a, self.b)
         self.lab.cut(self.c, self.b)
-        self.publish(self.a, "left")
-        self.publish(self.b, "right")
+        self.publish(self.a, left)
+        self.publish(self.b, right)
         heads = head(self.a), head(self.b)
         self.lab.join_all()
-        node.wait_for(lambda: seen(self.a, self.b)["relation"] == "diverged", "named")
-        node.wait_for(lambda: seen(self.b, self.a)["relation"] == "diverged", "named")
-        self.assertEqual((head(self.a), head(self.b)), heads)
+        for one, other in ((self.a, self.b), (self.b, self.a)):
+            node.wait_for(lambda o=one, p=other: seen(o, p)["shared"] == shared, "where they parted")
+            self.assertEqual(seen(one, other)["relation"], "diverged")
+        self.assertIsNone(seen(self.a, self.c)["shared"])
+        return heads
 
     def test_5_an_overwrite_ends_the_split_and_loses_nothing(self):
         lost = head(self.b)
@@ -121,6 +156,13 @@ class Three(unittest.TestCase):
         in_step(self.lab.nodes)
         with self.lab.client:
             self.assertTrue(serves("right.test", to=self.c.api.address))
+
+    def test_6_when_parted_again_the_overwrite_is_what_was_shared(self):
+        for nth in ("once", "twice"):
+            self.part("left_" + nth, "right_" + nth)
+            done = self.a.api.expect(200, "POST", "/api/v1/cluster/overwrite", {})
+            in_step(self.lab.nodes)
+            self.assertEqual(seen(self.a, self.a)["stored"]["commit"], done["commit"])
 
     def test_6_keys_that_changed_apart_are_handed_on_by_the_third(self):
         self.lab.cut(self.a, self.b)

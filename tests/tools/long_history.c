@@ -28,7 +28,7 @@ must(err_t code, const struct error *e)
 {
     if (code != ERR_OK) {
         (void)fprintf(stderr, "long_history: %s: %s\n", error_name(code), e->msg);
-        exit(1);
+        abort();
     }
 }
 

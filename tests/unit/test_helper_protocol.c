@@ -266,7 +266,7 @@ the_client_stages_installs_and_settles(void **state)
     assert_string_equal(check.output, "fine\n");
     assert_false(check.only_weights);
     assert_int_equal(helper_install(&s->helper, 5, &e), ERR_OK);
-    assert_int_equal(helper_settle(&s->helper, 5, &e), ERR_OK);
+    assert_int_equal(helper_settle(&s->helper, 5, 0, &e), ERR_OK);
     assert_int_equal(helper_get_status(&s->helper, s->arena, &st, &e), ERR_OK);
     assert_string_equal(st.state, "stopped");
     assert_int_equal(st.current, 5);

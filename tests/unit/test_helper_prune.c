@@ -20,6 +20,15 @@ exists(struct helper_lab *l, const char *path)
     return file_exists_at(AT_FDCWD, helper_lab_path(l, "state/generation/%s", path));
 }
 
+static const char *
+path_in(int n, const char *name)
+{
+    static char path[64];
+
+    (void)snprintf(path, sizeof path, "%d/%s", n, name);
+    return path;
+}
+
 static void
 ask(struct helper_lab *l, const char *verb, int n)
 {
@@ -108,6 +117,32 @@ what_was_refused_pushes_none_out_that_served(void **state)
     assert_true(exists(l, "2/.served"));
 }
 
+/* Whoever has deleted a certificate expects its key to be gone. */
+static void
+keys_are_only_where_they_are_in_use(void **state)
+{
+    struct helper_lab *l = *state;
+
+    for (int n = 1; n <= 4; n++) {
+        helper_lab_put(l, n, "crt/site.pem", "key\n");
+        helper_lab_put(l, n, "ca/pool.pem", "authority\n");
+        stage(l, n);
+    }
+    ask(l, "install", 1);
+    helper_lab_ok(l, "{'verb': 'settle', 'generation': 2, 'keep': 4}");
+    assert_true(exists(l, "1/crt/site.pem")); /* current yet */
+    ask(l, "install", 2);
+    helper_lab_ok(l, "{'verb': 'settle', 'generation': 2, 'keep': 4}");
+    for (int n = 1; n <= 4; n++) {
+        bool in_use = n == 2 || n == 4;
+
+        assert_int_equal(exists(l, path_in(n, "crt/site.pem")), in_use);
+        assert_int_equal(exists(l, path_in(n, "ca/pool.pem")), in_use);
+        assert_true(exists(l, path_in(n, "haproxy.cfg")));
+    }
+    helper_lab_refused(l, "{'verb': 'install', 'generation': 3}", "conflict", "not checked");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -115,6 +150,7 @@ main(int argc, char **argv)
         HELPER_LAB_TEST(old_ones_go_but_for_what_is_in_use_and_the_newest_five),
         HELPER_LAB_TEST(of_those_that_served_the_newest_five_stay),
         HELPER_LAB_TEST(what_was_refused_pushes_none_out_that_served),
+        HELPER_LAB_TEST(keys_are_only_where_they_are_in_use),
     };
 
     if (argc == 4 && strcmp(argv[1], "-c") == 0) {
