@@ -121,7 +121,8 @@ MUST_USE err_t store_generation_last(struct store *s, int64_t *ret_number, struc
 MUST_USE err_t store_generation_next(struct store *s, int64_t *ret_number, struct error *e);
 MUST_USE err_t
 store_generation_put(struct store *s, const struct generation *g, struct error *e);
-/* Newest generation of that digest, or by number when digest is NULL. ERR_NOT_FOUND. */
+/* Newest generation of that digest, one that failed only where it is the only one; or by number
+ * when digest is NULL. ERR_NOT_FOUND. */
 MUST_USE err_t store_generation_find(
     struct store *s, const char *digest, int64_t number, struct generation *ret,
     struct error *e);
