@@ -133,6 +133,21 @@ class Lock(unittest.TestCase):
         self.settled(self.b, "locked")
         self.assertEqual(self.call(one, "singleton_merge").status, 423, "it does not come back")
 
+    def test_an_unlocked_sign_in_is_locked_after_a_restart(self):
+        """C043: that it was unlocked is not stored, though the sign-in is."""
+        self.settled(self.b, "locked")
+        one = self.b.session()
+        one.expect(204, "POST", "/api/v1/session/unlock")
+        self.assertEqual(self.call(one, "singleton_merge").status, 200)
+        self.b.stop()
+        self.b.start()
+        self.b.wait_ready()
+        self.settled(self.b, "locked")
+        self.assertEqual(one.get("/api/v1/session")["admin"], "maria")
+        self.assertEqual(self.call(one, "singleton_merge").status, 423)
+        one.expect(204, "POST", "/api/v1/session/unlock")
+        self.assertEqual(self.call(one, "singleton_merge").status, 200)
+
     def test_two_holders_may_both(self):
         self.lab.hold(self.a, VIP)
         self.lab.hold(self.b, VIP)
