@@ -149,6 +149,8 @@ class Lock(unittest.TestCase):
         self.assertEqual(self.call(one, "singleton_merge").status, 200)
 
     def test_two_holders_may_both(self):
+        """C047: who has the address may edit, wherever it came from. Both are named by the condition
+        two_holders, and what both edit at once is diverged: no edit is lost, a person decides."""
         self.lab.hold(self.a, VIP)
         self.lab.hold(self.b, VIP)
         for one in self.lab.nodes:
