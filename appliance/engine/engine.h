@@ -121,6 +121,7 @@ struct engine_status {
     char running_digest[17]; /* as reported; "" when unknown */
     struct hash running_commit;
     int64_t running_rev, running_local_rev;
+    char running_release[32]; /* whose program made those files; "" when unknown */
     enum fact serving;        /* a real request was answered, at serving_at_ms */
     char serving_detail[128]; /* what failed */
     int64_t serving_at_ms;    /* Unix time; 0 = never */
