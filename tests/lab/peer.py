@@ -86,6 +86,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         peer = self.server.peer
         peer.note(self, body)
+        if peer.spoil is not None:
+            peer.spoil(self)
+            return
         said = json.dumps(peer.reply(self.command, self.path, body)).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
@@ -105,9 +108,11 @@ class FakePeer:
 
     def __init__(self, name, address, **options):
         self.id, self.key = os.urandom(16).hex(), base64.urlsafe_b64encode(os.urandom(24)).decode()
+        self.name = name
         self.lock = threading.Lock()
         self.heard, self.requests, self.pushed = b"", [], []
         self.health, self.head = None, None
+        self.spoil = None  # answers instead: spoil(request)
         with tempfile.TemporaryDirectory() as folder:
             pair = [os.path.join(folder, n) for n in ("key", "crt")]
             subprocess.run(
