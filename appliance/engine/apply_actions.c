@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "engine/apply_job.h"
 #include "engine/members.h"
+#include "engine/members_clash.h"
 #include "engine/operator.h"
 #include "engine/sync.h"
 #include "haproxy/admin.h"
@@ -163,8 +164,10 @@ act_plan(struct apply *a, struct error *e)
     validate_all(&a->candidate, clock_wall_ms(a->en->config->clock) / 1000, a->problems);
     if (apply_changes_content(a)) {
         validate_webui_kept(&a->view->now, &a->candidate, a->problems);
+        /* Another node may have been renamed since this was asked for. */
+        code = members_check_own(a->en, &a->view->now, &a->candidate, a->problems, e);
     }
-    if (a->problems->errors > errors) {
+    if (code != ERR_OK || a->problems->errors > errors) {
         return event_of(error_set(e, ERR_INVALID, "%s", edit_first_error(a->problems)));
     }
     if (a->mode != APPLY_FOLLOW) {

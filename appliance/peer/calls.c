@@ -173,6 +173,16 @@ is_looked_up(struct running *r)
 }
 
 static void
+note_address(struct running *r, CURLINFO which, char ret[CALL_IP_BYTES])
+{
+    char *ip = NULL;
+
+    if (curl_easy_getinfo(r->curl, which, &ip) == CURLE_OK && ip != NULL) {
+        (void)snprintf(ret, CALL_IP_BYTES, "%s", ip);
+    }
+}
+
+static void
 judge(struct running *r, CURLcode code)
 {
     static const struct {
@@ -196,6 +206,8 @@ judge(struct running *r, CURLcode code)
     e->code = ERR_OK;
     if (code == CURLE_OK) {
         (void)curl_easy_getinfo(r->curl, CURLINFO_RESPONSE_CODE, &r->answer.status);
+        note_address(r, CURLINFO_LOCAL_IP, r->answer.local);
+        note_address(r, CURLINFO_PRIMARY_IP, r->answer.remote);
         return;
     }
     if (code == CURLE_OPERATION_TIMEDOUT && !is_looked_up(r)) {

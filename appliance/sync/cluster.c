@@ -297,6 +297,7 @@ cluster_round(struct cluster *c)
         follow_members(c, &list);
         ask_all(c, &list, &v->head);
         relate(c, &v->head);
+        cluster_look_for_shared(c, &list, &v->head);
         cluster_end_unlocked(c);
         cluster_look_at_self(c);
         cluster_forget_refusal(c);

@@ -48,6 +48,23 @@ put_both(struct buf *out, const struct node_facts *a, const struct node_facts *b
     put_revision(out, b);
 }
 
+static void
+put_shared(struct buf *out, const struct node_facts *n)
+{
+    const struct sync_head *shared = &n->shared.commit;
+    char fp[SHA256_HEX + 1];
+
+    switch (n->shared.state) {
+    case SHARED_FOUND:
+        hash_hex(&shared->fp, fp);
+        buf_printf(out, "; they last shared %lld@%.8s", (long long)shared->rev, fp);
+        break;
+    case SHARED_NONE: buf_puts(out, "; they never shared a revision"); break;
+    case SHARED_SOUGHT:
+    case SHARED_UNKNOWN: buf_puts(out, "; what they last shared is not known"); break;
+    }
+}
+
 static json_t *
 next_json(const char *next, const char *node)
 {
@@ -110,6 +127,35 @@ find_silence(const struct finding *at)
     add(at, of[n->silence], &detail);
 }
 
+static void
+put_place(struct buf *out, const struct node_facts *n)
+{
+    buf_printf(out, "%.8s at %s", n->id, n->url[0] != '\0' ? n->url : "no address");
+}
+
+/* Told of the second of the two. */
+static void
+find_clash(const struct finding *at)
+{
+    const struct node_facts *n = at->node;
+
+    for (const struct node_facts *m = at->f->nodes; m < n; m++) {
+        bool named = strcmp(m->name, n->name) == 0;
+        CLEANUP(buf_fini) struct buf detail = {0};
+
+        if (!named && (n->url[0] == '\0' || strcmp(m->url, n->url) != 0)) {
+            continue;
+        }
+        buf_init(&detail, TEXT_MAX_BYTES);
+        buf_printf(&detail, "the nodes %s (", m->name);
+        put_place(&detail, m);
+        buf_printf(&detail, ") and %s (", n->name);
+        put_place(&detail, n);
+        buf_printf(&detail, ") have one %s", named ? "name" : "address");
+        add(at, CONDITION_MEMBER_CLASH, &detail);
+    }
+}
+
 /* The node with the greatest revision that this one is behind, or NULL. */
 static const struct node_facts *
 find_ahead(const struct cluster_facts *f)
@@ -146,6 +192,7 @@ find_relation(const struct finding *at)
         buf_puts(&detail, " ago");
     }
     if (!is_self && n->relation == REL_DIVERGED) {
+        put_shared(&detail, n);
         add(at, CONDITION_DIVERGED, &detail);
         return; /* what it was handed it had to refuse */
     }
@@ -313,6 +360,7 @@ conditions_json(const struct cluster_facts *f)
 
     for (size_t i = 0; i < f->count; i++) {
         at.node = &f->nodes[i];
+        find_clash(&at);
         if (i != f->self) {
             find_silence(&at);
         }

@@ -19,6 +19,8 @@
       "answers with another public key than the pinned one",                                   \
       "Find out whether NODE was installed anew: if so, lockstep forget NODE, and on NODE "    \
       "lockstep join; if not, somebody else answers at its address.")                          \
+    X(MEMBER_CLASH, "member_clash", "error", "has what another node has, too",                 \
+      "On one of the two: lockstep set node name=ANOTHER, or url=, then lockstep apply.")      \
     X(DIVERGED, "diverged", "error", "and this node were both changed apart from each other",  \
       "See what differs with lockstep compare NODE; then, on the node that is right, "         \
       "lockstep overwrite.")                                                                   \
@@ -59,21 +61,32 @@ enum silence { NOT_ASKED, ANSWERED, UNREACHABLE, KEY_REJECTED, PIN_DIFFERS };
 
 #define CLOCK_SKEW_MAX_MS 5000
 
+enum shared_state { SHARED_SOUGHT, SHARED_FOUND, SHARED_NONE, SHARED_UNKNOWN };
+
+/* The newest commit that is an ancestor of both heads, or one of them. */
+struct last_shared {
+    struct hash own, other; /* the heads */
+    enum shared_state state;
+    struct sync_head commit; /* SHARED_FOUND */
+    size_t passed;           /* so many of the newest ancestors of own are none */
+};
+
 /* What one node knows of another one or, but for silence, failure, relation and skew, of
  * itself. Texts are never NULL. */
 struct node_facts {
-    const char *name, *release;
+    const char *id, *name, *url, *release;
     enum silence silence;
     const char *failure; /* of the last call, unless ANSWERED */
     bool ever;           /* it answered once: head was true age_ms ago */
     int64_t age_ms;
     struct sync_head head;
     enum relation relation;
-    int64_t skew_ms;     /* of its clock to this node's */
-    const char *refusal; /* why it does not take over what is newer, or "" */
-    const char *running; /* id of the commit that HAProxy runs there; "": not known */
-    int64_t unequal_ms;  /* for so long head and running differ; 0: they do not */
-    const char *lost;    /* why its own pages are not reached at their names, or "" */
+    struct last_shared shared; /* with this node; only read when diverged */
+    int64_t skew_ms;           /* of its clock to this node's */
+    const char *refusal;       /* why it does not take over what is newer, or "" */
+    const char *running;       /* id of the commit that HAProxy runs there; "": not known */
+    int64_t unequal_ms;        /* for so long head and running differ; 0: they do not */
+    const char *lost;          /* why its own pages are not reached at their names, or "" */
     bool held;
     int64_t drafted; /* objects in its draft */
     const char *draft_author;

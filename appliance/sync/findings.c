@@ -168,7 +168,9 @@ facts_of_self(
 
     cluster_compare_running(&head->id, own->running, now_ms, &since_ms);
     return (struct node_facts){
+        .id = m->id,
         .name = m->name,
+        .url = m->url,
         .release = m->release,
         .silence = ANSWERED,
         .failure = "",
@@ -200,7 +202,9 @@ facts_of_peer(const struct peer *p, const struct member *m)
     bool askable = cluster_may_ask(m);
 
     return (struct node_facts){
+        .id = m->id,
         .name = m->name,
+        .url = m->url,
         .release = p->ever ? p->release : m->release,
         .silence = askable ? p->silence : UNREACHABLE,
         .failure = askable ? p->failure.msg : why_not_asked(m),
@@ -208,6 +212,7 @@ facts_of_peer(const struct peer *p, const struct member *m)
         .age_ms = p->ever ? clock_mono_ms(&clock_system) - p->answered_ms : 0,
         .head = p->head,
         .relation = p->relation,
+        .shared = p->shared,
         .skew_ms = p->skew_ms,
         .refusal = p->relation == REL_IN_STEP    ? ""
                    : p->said.refusing[0] != '\0' ? p->said.refusing

@@ -38,7 +38,7 @@ find_newest(struct cluster *c, const struct member_list *list, bool held, struct
     const struct member *found = NULL;
 
     lock_take(&c->lock);
-    held = held || c->overwriting;
+    held = held || c->overwriting != OVERWRITING_NOT;
     for (size_t i = 0; i < list->count; i++) {
         const struct peer *p = cluster_peer(c, list->items[i].id);
         bool pulls = p != NULL && p->answered && is_pulled(c, p, held);

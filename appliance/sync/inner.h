@@ -14,6 +14,7 @@
 #define SMALL_ANSWER_BYTES ((size_t)4 << 10) /* health: under 1 KiB is promised */
 #define MEMBERS_BYTES      ((size_t)1 << 20)
 
+#define PATH_CHECK   "/peer/v1/check"
 #define FAILED_PULLS 8
 
 /* A head that could not be taken over. */
@@ -36,7 +37,11 @@ struct cluster {
     pthread_cond_t changed;
     bool stopping, wake;
     bool push; /* the head moved without an apply */
-    bool overwriting;
+
+    /* An overwrite from this node: first it asks, then it hands over. */
+    enum overwrite_step { OVERWRITING_NOT, OVERWRITING_ASKS, OVERWRITING_HANDS } overwriting;
+
+    bool gives_way; /* another one goes first: this one does not hand over */
     size_t waiting; /* for answers of this round */
     struct peer peers[MEMBERS_MAX];
     size_t peer_count;
@@ -80,6 +85,11 @@ bool cluster_is_asked(const struct member_list *list, size_t i);
 /* With each that answered and knows other members, or other keys of them, than this node. */
 void cluster_exchange(struct cluster *c, const struct member_list *list);
 
+/* Goes on looking for what this node, with that head, and each node that diverged shared last.
+ * Once for two heads; one page of their history a round. */
+void cluster_look_for_shared(
+    struct cluster *c, const struct member_list *list, const struct commit *head);
+
 /* ---- conditions ---- */
 
 /* Adds to a health answer what a struct said holds. */
@@ -121,6 +131,7 @@ struct cluster_handing {
     const struct hash *have;
     const struct commit *commit;
     const struct hash *expected; /* NULL: whatever its head is */
+    bool asks;                   /* only whether it would be taken */
 };
 
 MUST_USE err_t cluster_hand(

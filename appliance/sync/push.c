@@ -48,8 +48,9 @@ fill_put(
     return ERR_OK;
 }
 
+/* Pieces of a history are stored aside, also where the rest is only asked about. */
 static err_t
-put(struct cluster *c, const struct member *m, const struct sync_doc *d, json_t **ret,
+put(struct cluster *c, const struct cluster_handing *h, const struct sync_doc *d, json_t **ret,
     char code_name[CODE_BYTES], struct error *e)
 {
     CLEANUP(buf_wipe_fini) struct buf body;
@@ -58,9 +59,14 @@ put(struct cluster *c, const struct member *m, const struct sync_doc *d, json_t 
     err_t code;
 
     members_self(c->en, &self);
-    call = cluster_call_of(c, m, &self);
+    call = cluster_call_of(c, h->member, &self);
     buf_init(&body, SYNC_DOC_MAX);
     code = fill_put(c, d, &body, &call, e);
+    if (h->asks && !d->more) {
+        call.method = "POST";
+        call.path = PATH_CHECK;
+        call.timeout_ms = c->tunables->sync_check_ms;
+    }
     if (code == ERR_OK) {
         code = cluster_ask(c, &call, ret, code_name, e);
     }
@@ -112,7 +118,7 @@ make_last(
                 "it lacks more revisions than one message holds, and fetches them by itself");
         }
         if (code == ERR_OK) {
-            code = put(c, h->member, &d, NULL, ret_code, e);
+            code = put(c, h, &d, NULL, ret_code, e);
         }
         if (code == ERR_OK) {
             code = sync_ends_follow(&x->ends, &d, e);
@@ -185,7 +191,7 @@ cluster_hand(
         if (code != ERR_OK) {
             break;
         }
-        code = put(c, h->member, &d, &answer, ret_code, e);
+        code = put(c, h, &d, &answer, ret_code, e);
         head = d.head;
         sync_doc_free(&d);
         if (code == ERR_OK && json_object_get(answer, "missing") != NULL) {
@@ -195,7 +201,7 @@ cluster_hand(
                        ? error_set(e, ERR_NOT_FOUND, "it lacks more than it was sent")
                        : error_set(e, ERR_UNAVAILABLE, "its answer is not understood");
             x.wanted.objects = missing;
-        } else if (code == ERR_OK) {
+        } else if (code == ERR_OK && !h->asks) {
             code = check_taken(answer, &head, ret_code, e);
         }
         json_decref(answer);
@@ -398,6 +404,15 @@ revision_json(int64_t rev, const struct hash *id, const struct hash *fp)
 }
 
 static json_t *
+shared_json(const struct peer *p)
+{
+    const struct sync_head *h = &p->shared.commit;
+    bool known = p->answered && p->relation == REL_DIVERGED && p->shared.state == SHARED_FOUND;
+
+    return known ? revision_json(h->rev, &h->id, &h->fp) : json_null();
+}
+
+static json_t *
 self_json(struct cluster *c, const struct member *m)
 {
     CLEANUP(view_cleanup) struct view *v = engine_view(c->en);
@@ -407,12 +422,13 @@ self_json(struct cluster *c, const struct member *m)
     engine_get_status(c->en, &s);
     hash_hex(&s.running_commit, running);
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "id",
-        m->id, "name", m->name, "url", m->url, "release", m->release, "self", 1, "answers", 1,
-        "stored", revision_json(v->head.rev, &v->head.id, &v->head.fp), "relation", "in_step",
-        "running", s.running_known ? json_string(running) : json_null(), "serving",
-        fact_name(s.serving), "answer_ms", json_null(), "age_s", json_null(), "skew_ms",
-        json_null(), "detail", text_or_null(c->refusing), "refused", json_null());
+        "{s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}",
+        "id", m->id, "name", m->name, "url", m->url, "release", m->release, "self", 1,
+        "answers", 1, "stored", revision_json(v->head.rev, &v->head.id, &v->head.fp),
+        "relation", "in_step", "shared", json_null(), "running",
+        s.running_known ? json_string(running) : json_null(), "serving", fact_name(s.serving),
+        "answer_ms", json_null(), "age_s", json_null(), "skew_ms", json_null(), "detail",
+        text_or_null(c->refusing), "refused", json_null());
 }
 
 static json_t *
@@ -421,12 +437,12 @@ peer_json(const struct peer *p, const struct member *m)
     int64_t age_ms = clock_mono_ms(&clock_system) - p->answered_ms;
 
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "id",
-        m->id, "name", m->name, "url", m->url, "release", p->ever ? p->release : m->release,
-        "self", 0, "answers", p->answered, "stored",
+        "{s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}",
+        "id", m->id, "name", m->name, "url", m->url, "release",
+        p->ever ? p->release : m->release, "self", 0, "answers", p->answered, "stored",
         p->ever ? revision_json(p->head.rev, &p->head.id, &p->head.fp) : json_null(),
-        "relation", p->answered ? relation_name(p->relation) : "unknown", "running",
-        p->ever ? text_or_null(p->running) : json_null(), "serving",
+        "relation", p->answered ? relation_name(p->relation) : "unknown", "shared",
+        shared_json(p), "running", p->ever ? text_or_null(p->running) : json_null(), "serving",
         p->answered ? p->serving : "unknown", "answer_ms",
         p->answered ? json_integer(p->took_ms) : json_null(), "age_s",
         p->ever ? json_integer(age_ms / 1000) : json_null(), "skew_ms",
@@ -435,13 +451,25 @@ peer_json(const struct peer *p, const struct member *m)
         "refused", text_or_null(p->refused));
 }
 
+static void
+append_node(json_t *nodes, json_t *node, const struct member *m)
+{
+    char print[MEMBER_PRINT_BYTES];
+
+    member_key_print(m->key, print);
+    (void)json_object_set_new(node, "key_fingerprint", text_or_null(print));
+    (void)json_array_append_new(nodes, node);
+}
+
 static int
 compare_names(const void *a, const void *b)
 {
     const struct member *x = a;
     const struct member *y = b;
 
-    return strcmp(x->name, y->name);
+    int order = strcmp(x->name, y->name);
+
+    return order != 0 ? order : strcmp(x->id, y->id);
 }
 
 json_t *
@@ -466,9 +494,9 @@ cluster_json(struct cluster *c)
 
         if (strcmp(m->id, self) == 0) {
             list.self = i;
-            (void)json_array_append_new(nodes, self_json(c, m));
+            append_node(nodes, self_json(c, m), m);
         } else if (!m->gone) {
-            (void)json_array_append_new(nodes, peer_json(p != NULL ? p : &none, m));
+            append_node(nodes, peer_json(p != NULL ? p : &none, m), m);
         }
     }
     conditions = cluster_conditions(c, &list, &vip);

@@ -388,6 +388,9 @@ class Walk(Case):
         self.assertLess(len(json.dumps(health)), 1024)
         members = peer.get("/peer/v1/members")
         self.assertEqual(peer.expect(200, "POST", "/peer/v1/members", members), members)
+        found = peer.expect(200, "POST", "/peer/v1/admit", members["members"][0])
+        self.assertEqual((found["reached"], found["detail"]), (True, ""))  # it is its own
+        peer.expect(422, "POST", "/peer/v1/admit", dict(members["members"][0], id="x"))
         document = peer.expect(200, "POST", "/peer/v1/config/read", {"have": [], "objects": []})
         taken = peer.expect(200, "PUT", "/peer/v1/config", document)
         self.assertEqual((taken["state"], taken["head"]), ("same", health["head"]["id"]))

@@ -104,15 +104,23 @@ class Three(unittest.TestCase):
         node.wait_for(taken, "HAProxy has the state")
 
     def test_4_two_edits_apart_diverge_and_stay(self):
+        heads = self.part("left", "right")
+        self.assertEqual((head(self.a), head(self.b)), heads)
+
+    def part(self, left, right):
+        """b is cut off, edited apart from a, and both see that; -> their heads."""
+        shared = seen(self.a, self.a)["stored"]
         self.lab.cut(self.a, self.b)
         self.lab.cut(self.c, self.b)
-        self.publish(self.a, "left")
-        self.publish(self.b, "right")
+        self.publish(self.a, left)
+        self.publish(self.b, right)
         heads = head(self.a), head(self.b)
         self.lab.join_all()
-        node.wait_for(lambda: seen(self.a, self.b)["relation"] == "diverged", "named")
-        node.wait_for(lambda: seen(self.b, self.a)["relation"] == "diverged", "named")
-        self.assertEqual((head(self.a), head(self.b)), heads)
+        for one, other in ((self.a, self.b), (self.b, self.a)):
+            node.wait_for(lambda o=one, p=other: seen(o, p)["shared"] == shared, "where they parted")
+            self.assertEqual(seen(one, other)["relation"], "diverged")
+        self.assertIsNone(seen(self.a, self.c)["shared"])
+        return heads
 
     def test_5_an_overwrite_ends_the_split_and_loses_nothing(self):
         lost = head(self.b)
@@ -148,6 +156,13 @@ class Three(unittest.TestCase):
         in_step(self.lab.nodes)
         with self.lab.client:
             self.assertTrue(serves("right.test", to=self.c.api.address))
+
+    def test_6_when_parted_again_the_overwrite_is_what_was_shared(self):
+        for nth in ("once", "twice"):
+            self.part("left_" + nth, "right_" + nth)
+            done = self.a.api.expect(200, "POST", "/api/v1/cluster/overwrite", {})
+            in_step(self.lab.nodes)
+            self.assertEqual(seen(self.a, self.a)["stored"]["commit"], done["commit"])
 
     def test_6_keys_that_changed_apart_are_handed_on_by_the_third(self):
         self.lab.cut(self.a, self.b)

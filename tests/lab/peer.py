@@ -10,11 +10,13 @@ import ssl
 import subprocess
 import tempfile
 import threading
+import time
 
 import api as api_module
 from api import Answer
 
 RELEASE = "0.1.0"
+PARTED = "/peer/v1/config/parted"
 SCHEMA_VERSION = int(api_module.DOCUMENT["info"]["version"].split(".")[1])
 
 
@@ -107,12 +109,15 @@ class FakePeer:
     options: what it says of itself, as release and schema_version."""
 
     def __init__(self, name, address, **options):
-        self.id, self.key = os.urandom(16).hex(), base64.urlsafe_b64encode(os.urandom(24)).decode()
         self.name = name
+        self.id, self.key = os.urandom(16).hex(), base64.urlsafe_b64encode(os.urandom(24)).decode()
         self.lock = threading.Lock()
         self.heard, self.requests, self.pushed = b"", [], []
         self.health, self.head = None, None
         self.spoil = None  # answers instead: spoil(request)
+        self.shared, self.asked = None, []  # where its history parts, and what asked for that
+        self.ahead_ms = 0  # its clock
+        self.admitted = {"reached": True, "detail": "", "vips": [], "binds": []}
         with tempfile.TemporaryDirectory() as folder:
             pair = [os.path.join(folder, n) for n in ("key", "crt")]
             subprocess.run(
@@ -153,6 +158,8 @@ class FakePeer:
             self.heard += b"%s\n%s\n%s\n" % (
                 request.requestline.encode(), str(request.headers).encode(), body)
             self.requests.append((request.command, request.path.split("?")[0]))
+            if request.path == PARTED:
+                self.asked.append(json.loads(body))
             if request.command == "PUT":
                 self.pushed.append(json.loads(body))
 
@@ -168,7 +175,12 @@ class FakePeer:
             return {**self.health, "id": self.id, "name": self.record["name"],
                     "release": self.record["release"], "head": self.head, "leads": False,
                     "have": False, "running": self.head["id"], "serving": "yes",
-                    "members": "0" * 64, "holds": False}
+                    "members": "0" * 64, "holds": False,
+                    "time_ms": int(time.time() * 1000) + self.ahead_ms}
+        if path == PARTED:
+            return {"shared": self.shared}
+        if path == "/peer/v1/admit":
+            return self.admitted
         if path == "/peer/v1/config/read":
             return self.pushed[-1]
         return {"members": [self.record]}

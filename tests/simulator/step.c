@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "tests/simulator/peers.h"
 #include "tests/simulator/trace.h"
 
 #define HOUR_MS  ((int64_t)3600000)
@@ -14,7 +15,7 @@
 #define MISSED   250 /* commits */
 #define MANY     100 /* percent of what is lost: nothing comes through */
 
-static const struct actor maria = {"admin maria"};
+static const struct actor maria = {SIM_WHO};
 
 static size_t
 another(size_t i)
@@ -343,6 +344,7 @@ sim_overwrite(size_t i)
         note_commit(i, json_string_value(json_object_get(answer, "commit")));
     }
     check_failed(i, code, json_string_value(json_object_get(answer, "commit")));
+    sim_duel_note(code, json_string_value(json_object_get(answer, "commit")));
     sim_note(
         "    overwrite from %s: %s%s", sim.nodes[i].name, code == ERR_OK ? "ok" : e.msg,
         code == ERR_OK && !all ? ", not on all" : "");
@@ -412,6 +414,10 @@ step_duel(size_t i)
     if (!sim_up(to)) {
         return;
     }
+    if (sim_chance(50)) {
+        memset(sim.cut, 0, sizeof sim.cut);
+        sim.lost = 0;
+    }
     cut_both(i, to, true);
     step_apply(i);
     step_apply(to);
@@ -427,50 +433,19 @@ step_duel(size_t i)
     } else {
         arm_hook(i, HOOK_ROUND); /* its own rounds go on meanwhile */
     }
-    sim.hook_after = 1 + (int)sim_below(5);
+    sim.hook_after = 1 + (int)sim_below(8);
+    sim_duel_begin();
     (void)sim_overwrite(i);
+    sim_duel_end();
     sim.hook = HOOK_NONE;
 }
 
 /* ---- members, clocks, faults ---- */
 
-static bool
-any_away(void)
-{
-    for (size_t i = 0; i < sim.count; i++) {
-        if (sim.nodes[i].away) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void
 step_members(size_t i)
 {
-    struct sim_node *n = &sim.nodes[i];
-    struct error e;
-    size_t to = another(i);
-
-    if (n->away && sim_up(to) && !sim.nodes[to].away) {
-        sim_note("%s joins %s", n->name, sim.nodes[to].name);
-        sim_join(i, to);
-    } else if (sim_chance(60)) {
-        sim_note("another key of %s", n->name);
-        sim.regrouped = true;
-        if (members_new_key(n->lab->en, &e) != ERR_OK) {
-            sim_note("    %s", e.msg);
-        }
-    } else if (!n->away && sim_chance(50)) {
-        sim_note("%s leaves", n->name);
-        n->away = cluster_leave(n->cluster, maria.name, &e) == ERR_OK || n->away;
-    } else if (!n->away && !sim.nodes[to].away && !any_away()) {
-        sim_note("%s forgets %s", n->name, sim.nodes[to].name);
-        sim.nodes[to].away =
-            cluster_forget(n->cluster, sim.nodes[to].name, maria.name, &e) == ERR_OK;
-        sim.regrouped = true;
-        sim.forgotten += sim.nodes[to].away ? 1 : 0;
-    }
+    sim_regroup(i, another(i));
 }
 
 static void

@@ -24,7 +24,9 @@ static struct node_facts
 node(const char *name, int64_t rev)
 {
     struct node_facts n = {
+        .id = name,
         .name = name,
+        .url = "",
         .release = "1.2.0",
         .silence = ANSWERED,
         .failure = "",
@@ -186,6 +188,30 @@ test_diverged_says_who_what_and_the_next_step(void **state)
 }
 
 static void
+test_diverged_names_what_was_shared_last(void **state)
+{
+    static const struct {
+        enum shared_state state;
+        const char *wanted;
+    } rows[] = {
+        {SHARED_FOUND, "; they last shared 7@07070707"},
+        {SHARED_NONE, "; they never shared a revision"},
+        {SHARED_SOUGHT, "; what they last shared is not known"},
+        {SHARED_UNKNOWN, "; what they last shared is not known"},
+    };
+    struct fixture *x = *state;
+
+    x->nodes[1] = node("n2", 9);
+    x->nodes[1].relation = REL_DIVERGED;
+    x->nodes[1].shared.commit = node("", 7).head;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        x->nodes[1].shared.state = rows[i].state;
+        finds_one(x, "diverged n2");
+        says(x, "cause", rows[i].wanted);
+    }
+}
+
+static void
 test_refusing_stands_beside_behind(void **state)
 {
     static const char *const wanted[] = {
@@ -281,6 +307,30 @@ test_nobody_holds_the_vip(void **state)
 }
 
 static void
+test_two_with_one_name_or_address_are_told_once(void **state)
+{
+    struct fixture *x = *state;
+
+    x->nodes[0].url = "https://192.0.2.1:8443";
+    x->nodes[2].id = "0123456789abcdef";
+    x->nodes[2].url = "https://192.0.2.3:8443";
+    x->nodes[2].name = "n1";
+    finds_one(x, "member_clash n1");
+    says(
+        x, "cause",
+        "n1 (n1 at https://192.0.2.1:8443) and n1 (01234567 at "
+        "https://192.0.2.3:8443) have one name");
+    x->nodes[2].name = "n3";
+    finds(x, NULL, 0);
+    x->nodes[2].url = x->nodes[0].url;
+    finds_one(x, "member_clash n3");
+    says(x, "cause", "have one address");
+    x->nodes[2].silence = UNREACHABLE;
+    x->nodes[2].failure = "another node answers";
+    finds(x, (const char *const[]){"member_clash n3", "peer_unreachable n3"}, 2);
+}
+
+static void
 test_pages_that_are_lost_are_told_with_what_was_seen(void **state)
 {
     struct fixture *x = *state;
@@ -336,12 +386,16 @@ main(void)
         cmocka_unit_test_setup_teardown(test_this_node_is_behind_the_newest, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             test_diverged_says_who_what_and_the_next_step, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_diverged_names_what_was_shared_last, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_refusing_stands_beside_behind, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_releases, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_skew_on_either_side, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_not_running_after_a_round, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_held_and_drafts_of_any_node, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_nobody_holds_the_vip, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_two_with_one_name_or_address_are_told_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             test_pages_that_are_lost_are_told_with_what_was_seen, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_each_of_two_holders_is_named, set_up, tear_down),
