@@ -162,6 +162,16 @@ begin(struct calls *all, struct running *r)
 
 /* ---- its end ---- */
 
+/* An address that is given as such counts as looked up. */
+static bool
+is_looked_up(struct running *r)
+{
+    curl_off_t took_us = 0;
+
+    (void)curl_easy_getinfo(r->curl, CURLINFO_NAMELOOKUP_TIME_T, &took_us);
+    return took_us > 0;
+}
+
 static void
 note_address(struct running *r, CURLINFO which, char ret[CALL_IP_BYTES])
 {
@@ -198,6 +208,10 @@ judge(struct running *r, CURLcode code)
         (void)curl_easy_getinfo(r->curl, CURLINFO_RESPONSE_CODE, &r->answer.status);
         note_address(r, CURLINFO_LOCAL_IP, r->answer.local);
         note_address(r, CURLINFO_PRIMARY_IP, r->answer.remote);
+        return;
+    }
+    if (code == CURLE_OPERATION_TIMEDOUT && !is_looked_up(r)) {
+        (void)error_set(e, ERR_TIMEOUT, "its name did not resolve in time");
         return;
     }
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {

@@ -66,6 +66,10 @@ cluster_read_answer(
     if (a->status == 204) {
         return ERR_OK;
     }
+    if (a->status >= 300 && a->status < 400) {
+        return error_set(
+            e, ERR_UNAVAILABLE, "it redirects (status %ld), which is not followed", a->status);
+    }
     if (json_parse(buf_str(&a->body), a->body.len, ret, e) != ERR_OK) {
         return error_set(e, ERR_UNAVAILABLE, "the answer (status %ld) is no JSON", a->status);
     }

@@ -85,19 +85,6 @@ read_answer(struct peer *p, const json_t *j, int64_t now_ms, bool *ret_leads, st
     return code == ERR_OK ? cluster_hear(&p->said, j, e) : code;
 }
 
-static err_t
-error_of_answer(const struct call_answer *a, const json_t *j, struct error *e)
-{
-    const char *detail = json_string_value(json_object_get(j, "detail"));
-
-    if (a->status == 200) {
-        return ERR_OK;
-    }
-    return error_set(
-        e, a->status == 401 ? ERR_DENIED : ERR_UNAVAILABLE, "%.200s",
-        detail != NULL ? detail : "it refuses to answer");
-}
-
 static enum silence
 silence_of(const struct call_answer *a)
 {
@@ -112,17 +99,12 @@ on_answer(void *ctx, struct call_answer *a)
 {
     struct question *q = ctx;
     struct cluster *c = q->c;
-    struct error error = a->error;
+    struct error error;
     struct peer *p;
     json_t *j = NULL;
-    err_t code = error.code;
+    char unused[CODE_BYTES];
+    err_t code = cluster_read_answer(a, &j, unused, &error);
 
-    if (code == ERR_OK) {
-        code = json_parse(buf_str(&a->body), a->body.len, &j, &error);
-    }
-    if (code == ERR_OK) {
-        code = error_of_answer(a, j, &error);
-    }
     lock_take(&c->lock);
     p = cluster_peer(c, q->id);
     if (p != NULL) {

@@ -2,55 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The disk of the state directory is full, or can only be read: HAProxy serves on, what cannot be
 kept is refused with the reason, and nothing has to be repaired when there is room again."""
-import contextlib
 import json
-import os
-import shutil
 import subprocess
 import unittest
 
 import node
 from backend import Backend
+from disk import SmallDisk, SmallRun, mount
 from made import Made
 from peer import Caller
 from visit import serves
 
-DISK_BYTES = 6 << 20
 JSON = {"Content-Type": "application/json"}
-
-
-class SmallDisk(node.Node):
-    """A node with a directory that is a file system of its own."""
-    small = "state"
-
-    def disk(self):
-        return getattr(self, self.small)
-
-    def start(self):
-        if not os.path.ismount(self.disk()):
-            os.makedirs(self.disk(), exist_ok=True)
-            mount("-t", "tmpfs", "-o", "size=%d,mode=755" % DISK_BYTES, "tmpfs", self.disk())
-        super().start()
-
-    def fill(self, leave):
-        """Takes all room but so many bytes."""
-        path = os.path.join(self.disk(), "ballast")
-        with open(path, "wb", buffering=0) as file, contextlib.suppress(OSError):
-            while True:
-                file.write(b"x" * 4096)
-        os.truncate(path, max(0, os.path.getsize(path) - leave))
-
-    def free(self):
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(os.path.join(self.disk(), "ballast"))
-
-
-class SmallRun(SmallDisk):
-    small = "run_dir"
-
-
-def mount(*arguments):
-    subprocess.run(["mount", *arguments], check=True)
 
 
 class Case(unittest.TestCase):
@@ -60,8 +23,6 @@ class Case(unittest.TestCase):
         self.backend = Backend("one")
         self.addCleanup(self.backend.close)
         self.node = self.node_type()
-        self.addCleanup(shutil.rmtree, self.node.root, ignore_errors=True)
-        self.addCleanup(subprocess.run, ["umount", self.node.disk()], check=True)
         self.addCleanup(self.node.close)
         self.api = self.node.set_up().api
         self.api.expect(200, "POST", "/api/v1/publish",

@@ -234,12 +234,7 @@ class Trial(unittest.TestCase):
         self.a.wait_ready()
 
     def hold(self, one, hold_ms):
-        path = os.path.join(one.root, "tunables.json")
-        with open(path, encoding="ascii") as file:
-            tunables = json.load(file)
-        tunables["trial_ms"] = hold_ms
-        with open(path, "w", encoding="ascii") as file:
-            json.dump(tunables, file)
+        one.tune(trial_ms=hold_ms)
         self.end(one)
 
     @staticmethod

@@ -1,42 +1,24 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Servers with DNS names, and name servers that are alive, silent or not there."""
-import ctypes
-import os
-import shutil
-import socket
 import subprocess
-import tempfile
 import time
 import unittest
 
 import node
 from backend import Backend
 from lab import wait_for
+from resolver import Mute, use_name_servers
 from visit import visit
 
 NAME_SERVERS = ("127.0.0.53", "127.0.0.54")
-CLONE_NEWNS = 0x20000
 SOON_S = 10  # far less than what libc waits for two names of silent servers
-
-
-def use_name_servers(folder):
-    """/etc/resolv.conf of this process and what it starts names these."""
-    path = os.path.join(folder, "resolv.conf")
-    with open(path, "w", encoding="ascii") as file:
-        file.writelines("nameserver %s\n" % address for address in NAME_SERVERS)
-    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS) != 0:
-        raise OSError(ctypes.get_errno(), "unshare")
-    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
-    subprocess.run(["mount", "--bind", path, "/etc/resolv.conf"], check=True)
 
 
 class Names(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.mkdtemp(prefix="lockstep-test-%d-names-" % os.getpid())
-        cls.addClassCleanup(shutil.rmtree, folder)
-        use_name_servers(folder)
+        use_name_servers(cls, *NAME_SERVERS)
         cls.backend = Backend("one")
         cls.mute = []
         cls.addClassCleanup(cls.silence)
@@ -64,9 +46,7 @@ class Names(unittest.TestCase):
         """They take questions and answer none."""
         cls.dns.kill()
         cls.dns.wait()
-        for address in NAME_SERVERS:
-            cls.mute.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-            cls.mute[-1].bind((address, 53))
+        cls.mute.extend(Mute(address) for address in NAME_SERVERS)
 
     @classmethod
     def publish(cls, site, target):

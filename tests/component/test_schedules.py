@@ -1,13 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Schedules of faults on three real nodes: cuts, deaths of lockstepd, edits, applies, restores,
-overwrites, new keys. What the simulator checks in one process is checked from outside here.
+"""Schedules of faults on three real nodes: cuts, deaths of lockstepd, clocks that step, disks that
+are full, edits, applies, restores, overwrites, new keys, nodes that leave or are forgotten and join
+again. What the simulator checks in one process is checked from outside here.
 
 A seed is a schedule: which steps, where and in which order; how far each has got when the next
 begins is the machine's. Several run one after another on one cluster, each from where the one
 before has settled. Every answer is one that the schedule explains: only a node that was killed
-may not answer, and what was answered with success stays in the history of each node that was
-named.
+may not answer, only where a disk is full may that be the reason of a refusal, and what was
+answered with success stays in the history of each node that was named.
 
   test_schedules.py [--first N] [--count N]   (--first N --count 1: seed N alone, once more)
 """
@@ -28,11 +29,14 @@ import unittest
 import node
 from backend import Backend
 from cluster import HUB, QUICK, Cluster, head, join
+from disk import SmallDisk
 from lab import is_alive
 from visit import serves
 
 COUNT = 12
-STEPS = 9
+STEPS = 10
+DISK_BYTES = 512 << 20
+HOUR_MS = 3600000
 OUT_OF_REACH = (OSError, http.client.HTTPException)
 
 
@@ -48,11 +52,16 @@ class Schedule:
         self.down = set()
         self.shaky = set()  # was killed and was not seen ready since: need not answer
         self.cuts = set()
+        self.full = set()
+        self.off = set()  # its clock
+        self.mover = self.random.choice(lab.nodes)  # who leaves, and comes back
+        self.moved = self.away = False  # away: it may be no member
+        self.refused = 0  # for a full disk
         self.told = []
         self.steps = [(6, self.apply), (3, self.cut), (2, self.part), (2, self.mend),
                       (2, self.kill), (2, self.take_down), (2, self.kill_in_apply),
                       (2, self.overwrite), (1, self.restore), (2, self.weight),
-                      (1, self.new_key)]
+                      (1, self.new_key), (2, self.clock), (3, self.disk), (3, self.members)]
 
     def tell(self, text, *values):
         self.told.append("%6.2f %s" % (time.monotonic() - self.began, text % values))
@@ -69,7 +78,7 @@ class Schedule:
         return one
 
     def all_well(self):
-        return not (self.cuts or self.down or self.shaky)
+        return not (self.cuts or self.down or self.shaky or self.full or self.away)
 
     # -- what people do ------------------------------------------------------------------------
 
@@ -81,11 +90,19 @@ class Schedule:
         except OUT_OF_REACH as error:
             assert one in self.shaky, (one.name, method, target, error)
             return None
+        if answer.status == 503 and self.is_for_a_full_disk(one, answer.json["detail"]):
+            self.tell("%s: %s", one.name, answer.json["detail"])
+            self.refused += 1
+            return None
         if answer.status == 503 and one in self.shaky:
             assert answer.headers["Retry-After"], answer
             return None
         assert answer.status in statuses, (one.name, method, target, answer)
         return answer
+
+    def is_for_a_full_disk(self, one, reason):
+        return one in self.full and (
+            "disk is full" in reason or "No space left on device" in reason)
 
     def keep(self, commit, nodes):
         self.kept.setdefault(commit, set()).update(nodes)
@@ -104,6 +121,11 @@ class Schedule:
         task = answer.json
         if answer.status == 409 or (task["state"], task["code"]) == ("failed", "conflict"):
             self.start_again(one, answer)
+            return
+        if task["state"] == "failed" and any(
+                self.is_for_a_full_disk(full, str(task)) for full in self.full):
+            self.tell("%s: not applied: %s", one.name, task)
+            self.refused += 1
             return
         assert task["state"] == "ok", (one.name, task)
         result = task["result"] or {}
@@ -205,6 +227,53 @@ class Schedule:
         self.tell("%s: another key", one.name)
         self.call(one, {200}, "POST", "/api/v1/cluster/key")
 
+    # -- who is a member -----------------------------------------------------------------------
+
+    def members(self):
+        """One leaves, or is forgotten, and joins again."""
+        other = self.random.choice([n for n in self.lab.nodes if n is not self.mover])
+        leaves = self.random.random() < 0.5
+        if self.away:
+            self.join(other)
+        elif leaves:
+            self.tell("%s: leaves", self.mover.name)
+            self.moved = self.away = True
+            self.call(self.looked_at(self.mover), {200}, "POST", "/api/v1/cluster/leave")
+        else:
+            self.tell("%s: forgets %s", other.name, self.mover.name)
+            self.moved = self.away = True
+            self.call(self.looked_at(other), {200}, "POST", "/api/v1/cluster/forget",
+                      {"node": self.mover.name})
+
+    def join(self, other):
+        """A list of checks says why not: out of reach, or clocks that are off."""
+        key = self.call(self.looked_at(other), {200}, "GET", "/api/v1/cluster/key")
+        if key is None:
+            return
+        answer = self.call(
+            self.looked_at(self.mover), {200, 409, 503}, "POST", "/api/v1/cluster/join",
+            {name: key.json[name] for name in ("url", "key", "pin")})
+        self.tell("%s: joins %s: %s", self.mover.name, other.name, answer)
+        self.away = answer is None or answer.status != 200
+
+    def known(self, one, other):
+        return any(n["name"] == other.name for n in one.api.get("/api/v1/cluster")["nodes"])
+
+    def is_agreed(self):
+        """Whether the one that moved is a member: "in", "out"; None: they do not agree yet."""
+        found = {self.known(*pair) for other in self.lab.nodes if other is not self.mover
+                 for pair in ((self.mover, other), (other, self.mover))}
+        return {(True,): "in", (False,): "out"}.get(tuple(found))
+
+    def come_back(self):
+        """All hear who is a member; who is none joins."""
+        if node.wait_for(self.is_agreed, "all know whether it is a member") == "out":
+            other = self.random.choice([n for n in self.lab.nodes if n is not self.mover])
+            self.tell("%s: joins %s in the end", self.mover.name, other.name)
+            join(self.mover, other)
+            node.wait_for(lambda: self.is_agreed() == "in", "all know that it is a member")
+        self.away = False
+
     # -- what happens --------------------------------------------------------------------------
 
     def cut(self):
@@ -244,6 +313,38 @@ class Schedule:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         node.wait_for(lambda: not any(is_alive(pid) for pid in pids), "it is dead")
+
+    def clock(self):
+        """It steps to where it was or by hours, of a lockstepd that dies of it."""
+        one, hours = self.up(), self.random.choice((-24, -1, 1, 24))
+        hours = 0 if one in self.off else hours
+        self.tell("%s: clock %+d h off", one.name, hours)
+        self.set_clock(one, hours)
+
+    def set_clock(self, one, hours):
+        (self.off.add if hours else self.off.discard)(one)
+        one.tune(clock_ahead_ms=hours * HOUR_MS)
+        self.shaky.add(one)
+        self.kill_lockstepd(one)
+        if one not in self.down:
+            one.wait_ready()
+
+    def disk(self):
+        """It is full, and so it stays, or there is room again. It is noticed at once, or by what
+        comes."""
+        one = self.random.choice(self.lab.nodes)
+        leave = self.random.choice((0, 0, 8 << 10, 36 << 10))
+        noticed = self.random.random() < 0.7
+        if one in self.full:
+            self.tell("%s: room again", one.name)
+            self.full.remove(one)
+            one.free()
+        else:
+            self.tell("%s: %d bytes left", one.name, leave)
+            self.full.add(one)
+            one.fill(leave)
+            if noticed:
+                self.applied(self.looked_at(one), self.edit(one))
 
     def kill(self):
         """lockstep-run starts it again. What comes next is asked before it is ready, or after."""
@@ -293,10 +394,22 @@ class Schedule:
         for one in self.down:
             one.put_up()
         self.down.clear()
+        for one in self.full:
+            one.free()
+        self.full.clear()
         for one in self.lab.nodes:
             one.wait_ready()
+        if self.moved:
+            self.right_clocks()  # those that are apart do not join
+            self.come_back()
         self.shaky.clear()
         self.settle()
+        self.right_clocks()
+
+    def right_clocks(self):
+        for one in sorted(self.off, key=lambda n: n.name):
+            self.set_clock(one, 0)
+        self.shaky.clear()
 
     def relations(self):
         """Of each pair, when everybody answers."""
@@ -382,7 +495,8 @@ class Schedules(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.lab = Cluster(3, tunables=dict(QUICK, sync_call_ms=15000))
+        cls.lab = Cluster(3, node_type=SmallDisk, disk_bytes=DISK_BYTES,
+                          tunables=dict(QUICK, sync_call_ms=15000))
         cls.addClassCleanup(cls.lab.close)
         cls.lab.set_up()
         cls.backend = Backend("one", HUB)
@@ -399,7 +513,7 @@ class Schedules(unittest.TestCase):
             join(one, old)
 
     def test_after_each_schedule_all_are_in_step_and_nothing_is_lost(self):
-        kept, splits = {}, 0
+        kept, splits, moves, refusals = {}, 0, 0, 0
         for seed in range(self.first, self.first + self.count):
             schedule = Schedule(seed, self.lab, self.published)
             try:
@@ -412,11 +526,16 @@ class Schedules(unittest.TestCase):
                         seed)) from error
             kept.update(schedule.kept)
             splits += schedule.split
-            print("seed %d: %d kept, %s" % (
-                seed, len(schedule.kept), "split" if schedule.split else "no split"), flush=True)
+            moves += schedule.moved
+            refusals += schedule.refused
+            print("seed %d: %.1f s, %d kept, %s, %s, %d refused for a full disk" % (
+                seed, time.monotonic() - schedule.began, len(schedule.kept),
+                "split" if schedule.split else "no split",
+                "one moved" if schedule.moved else "none moved", schedule.refused), flush=True)
         if self.count >= COUNT:
             self.assertGreater(len(kept), 2 * self.count, "these schedules prove too little")
-            self.assertGreater(splits, 0, "these schedules prove too little")
+            for found in (splits, moves, refusals):
+                self.assertGreater(found, 0, "these schedules prove too little")
         Schedule.check_kept(kept)
         for one in self.lab.nodes:
             one.stop()
@@ -438,4 +557,5 @@ def read_options(argv):
 if __name__ == "__main__":
     read_options(sys.argv)
     node.private_network()
+    node.private_folders()
     unittest.main(verbosity=2)

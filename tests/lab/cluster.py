@@ -100,9 +100,9 @@ def announce(address):
 
 class Cluster:
     """count nodes, n1, n2 and so on, that know nothing of each other; self.nodes. options: of
-    each Node. The test has called node.private_network() before."""
+    each node. The test has called node.private_network() before."""
 
-    def __init__(self, count, **options):
+    def __init__(self, count, node_type=Node, **options):
         assert 2 <= count <= MOST, count
         # As Ctrl-C does: with its default action nothing would be cleaned up.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -118,7 +118,7 @@ class Cluster:
         for n in range(1, count + 1):
             address = NODES % (10 + n)
             place = self.place("n%d" % n, address)
-            self.nodes.append(Node(place.name, ns=place, address=address, **options))
+            self.nodes.append(node_type(place.name, ns=place, address=address, **options))
 
     def place(self, name, address):
         place = Netns(name)

@@ -90,14 +90,20 @@ class Node:
         self.log_path = os.path.join(self.root, "log")
         self.api = Api(address, 8443)
         self.process = None
-        with open(os.path.join(self.root, "tunables.json"), "w", encoding="ascii") as file:
-            json.dump(dict(TUNABLES, **(tunables or {})), file)
+        self.tunables = dict(TUNABLES, **(tunables or {}))
+        self.tune()
         self.crash_path = os.path.join(self.state, "data", "crash") if crash_file else None
         if data is not None:
             self.unpack(data)
         if dies_at is not None:
             self.arm(dies_at)
         self.start()
+
+    def tune(self, **values):
+        """For what is started from now on."""
+        self.tunables.update(values)
+        with open(os.path.join(self.root, "tunables.json"), "w", encoding="ascii") as file:
+            json.dump(self.tunables, file)
 
     def unpack(self, data):
         os.makedirs(self.state, 0o755)

@@ -90,6 +90,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         peer.note(self, body)
         if self.command == "PUT":
             peer.may_answer.wait(30)
+        if peer.spoil is not None:
+            peer.spoil(self)
+            return
         said = json.dumps(peer.reply(self.command, self.path, body)).encode()
         self.send_response(peer.status if self.command == "PUT" else 200)
         self.send_header("Content-Type", "application/json")
@@ -117,6 +120,7 @@ class FakePeer:
         self.claims, self.status = None, 200
         self.may_answer = threading.Event()
         self.may_answer.set()
+        self.spoil = None  # answers instead: spoil(request)
         self.shared, self.asked = None, []  # where its history parts, and what asked for that
         self.ahead_ms = 0  # its clock
         self.admitted = {"reached": True, "detail": "", "vips": [], "binds": []}
