@@ -2,6 +2,7 @@
 #include "engine/sync_check.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "engine/apply_job.h"
@@ -9,7 +10,7 @@
 /* With the local container of this moment. */
 static err_t
 try_content(
-    struct engine *en, const struct sync_weighed *w, struct sync_checked *ret,
+    struct engine *en, const struct sync_weighed *w, bool overwrites, struct sync_checked *ret,
     struct problems *p, struct error *e)
 {
     CLEANUP(view_cleanup) struct view *v = engine_view(en);
@@ -19,9 +20,11 @@ try_content(
     err_t code;
 
     if (!hash_equal(&v->head.id, &w->own)) {
+        ret->result.refusal = push_verdict_name(PUSH_MOVED);
         return error_set(e, ERR_CONFLICT, "the head of this node moved meanwhile");
     }
-    code = edit_keeps_pages(&v->now, &candidate, p, e);
+    /* As a push, which an overwrite is: nobody could leave this node out of it. */
+    code = overwrites ? ERR_OK : edit_keeps_pages(&v->now, &candidate, p, e);
     if (code == ERR_OK) {
         code = apply_render(en, &candidate, p, &files, e);
     }
@@ -53,7 +56,7 @@ sync_check(
         ret->fp = w.fp;
         ret->same = true;
     } else if (code == ERR_OK) {
-        code = try_content(en, &w, ret, p, e);
+        code = try_content(en, &w, d->has_expected, ret, p, e);
     }
     snapshot_unref(w.shared);
     return code;
@@ -100,5 +103,51 @@ sync_trial(
         code = start_trial(en, &w, &d->head, origin->from, &ret->task, e);
     }
     snapshot_unref(w.shared);
+    return code;
+}
+
+/* ---- what came of it ---- */
+
+static err_t
+code_of(const json_t *task)
+{
+    const char *name = json_string_value(json_object_get(task, "code"));
+    err_t code = ERR_INTERNAL;
+
+    for (err_t c = ERR_OK; name != NULL && c < ERR_INTERNAL; c++) {
+        code = strcmp(error_name(c), name) == 0 ? c : code;
+    }
+    return code;
+}
+
+/* Whether HAProxy had it, and did not serve it. */
+static bool
+came_to_load(const json_t *task)
+{
+    const json_t *step;
+    size_t i;
+
+    json_array_foreach(json_object_get(task, "steps"), i, step)
+    {
+        const char *name = json_string_value(json_object_get(step, "name"));
+
+        if (strcmp(json_string_value(json_object_get(step, "state")), "failed") == 0) {
+            return strcmp(name, apply_state_name(AS_LOAD)) == 0 ||
+                   strcmp(name, apply_state_name(AS_VERIFY)) == 0;
+        }
+    }
+    return false;
+}
+
+err_t
+sync_failure(const json_t *task, const char **ret_name)
+{
+    err_t code = code_of(task);
+
+    if (came_to_load(task)) {
+        *ret_name = "not_serving";
+        return ERR_INVALID;
+    }
+    *ret_name = code == ERR_CONFLICT ? push_verdict_name(PUSH_MOVED) : error_name(code);
     return code;
 }

@@ -25,5 +25,9 @@ MUST_USE err_t sync_check(
 MUST_USE err_t sync_trial(
     struct engine *en, const struct sync_doc *d, const struct sync_origin *origin,
     struct sync_checked *ret, struct error *e);
+/* Of a task of sync_take that failed: *ret_name is its code for programs. ERR_INVALID:
+ * "not_serving" where HAProxy had it, else what is wrong with it; ERR_CONFLICT: the head
+ * "moved" before it was its turn; others: what this node could not do. */
+err_t sync_failure(const json_t *task, const char **ret_name);
 
 #endif

@@ -344,12 +344,14 @@ overwrite_nodes(struct request *r)
         reply_error(r, &e, NULL);
         return;
     }
-    if (cluster_overwrite(r->http->config.cluster, &q, &result, &e) != ERR_OK) {
-        json_decref(result);
-        reply_error(r, &e, NULL);
+    if (cluster_overwrite(r->http->config.cluster, &q, &result, &e) == ERR_OK) {
+        reply_json(r, 200, result);
         return;
     }
-    reply_json(r, 200, result);
+    reply_refusal(
+        r, &e, json_string_value(json_object_get(result, "code")),
+        json_pack("{s:O}", "nodes", json_object_get(result, "nodes")));
+    json_decref(result);
 }
 
 /* ---- drafts ---- */

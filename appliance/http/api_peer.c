@@ -255,19 +255,33 @@ reply_taken(struct request *r, const char *state, json_t *missing)
             s.running_known ? json_string(running) : json_null(), "missing", missing));
 }
 
+/* It was accepted, and is not taken all the same: what of it is wrong, or what this node could
+ * not do. */
+static void
+reply_failed(struct request *r, const json_t *task)
+{
+    char reason[TASK_REASON_BYTES];
+    const char *name;
+    int status = error_http_status(sync_failure(task, &name));
+
+    task_reason(task, reason);
+    reply_problem_items(r, status, name, reason, json_object_get(task, "problems"));
+    if (status == 503) {
+        reply_retry_after(r, REPLY_BUSY_S);
+    }
+}
+
 static void
 on_task(struct request *r, json_t *task, bool ended)
 {
     const char *state = json_string_value(json_object_get(task, "state"));
-    char reason[TASK_REASON_BYTES];
 
-    task_reason(task, reason);
     if (!ended) {
         reply_problem(r, 504, "timeout", "it is not taken over yet");
     } else if (state != NULL && strcmp(state, "ok") == 0) {
         reply_taken(r, "taken", NULL);
     } else {
-        reply_problem(r, 422, "not_taken", "%s", reason);
+        reply_failed(r, task);
     }
     json_decref(task);
 }
@@ -279,7 +293,7 @@ struct sender {
 };
 
 static void
-find_sender(struct request *r, struct sender *ret)
+find_sender(struct request *r, const struct sync_doc *d, bool asks, struct sender *ret)
 {
     const char *from = r->header.node_id != NULL ? r->header.node_id : "unknown";
     struct error unused;
@@ -289,7 +303,10 @@ find_sender(struct request *r, struct sender *ret)
         ret->origin.from = ret->member.name;
     }
     crypt_wipe(ret->member.key, sizeof ret->member.key);
-    ret->origin.outranks = cluster_outranks(r->http->config.cluster, ret->member.id);
+    if (d->has_expected) {
+        ret->origin.outranks =
+            cluster_outranks(r->http->config.cluster, ret->member.id, asks || d->more);
+    }
 }
 
 /* What is not taken, and why. */
@@ -319,7 +336,7 @@ http_peer_check(struct request *r)
     err_t code = sync_doc_read(r->json, &d, &e);
 
     if (code == ERR_OK) {
-        find_sender(r, &sender);
+        find_sender(r, &d, true, &sender);
         code = sync_check(r->http->config.engine, &d, &sender.origin, &checked, p, &e);
     }
     if (code == ERR_OK) {
@@ -364,7 +381,7 @@ http_peer_trial(struct request *r)
     err_t code = sync_doc_read(r->json, &d, &e);
 
     if (code == ERR_OK) {
-        find_sender(r, &sender);
+        find_sender(r, &d, true, &sender);
         code = sync_trial(r->http->config.engine, &d, &sender.origin, &tried, &e);
     }
     if (code != ERR_OK) {
@@ -403,7 +420,7 @@ http_peer_config_replace(struct request *r)
     bool piece = code == ERR_OK && d.more;
 
     if (code == ERR_OK) {
-        find_sender(r, &sender);
+        find_sender(r, &d, false, &sender);
     }
     if (piece) {
         code = sync_piece_take(r->http->config.engine, &d, &sender.origin, &result, &e);

@@ -35,6 +35,18 @@ store_has_commit(struct store *s, const struct hash *id, bool *ret, struct error
 MUST_USE err_t store_is_ancestor(
     struct store *s, const struct hash *a, const struct hash *b, bool *ret, struct error *e);
 
+/* The commit itself and its ancestors, the greatest (rev, id) first, without the skip first of
+ * them. *ret_count: up to STORE_ANCESTORS; fewer when there are no more. ERR_NOT_FOUND. */
+#define STORE_ANCESTORS ((size_t)1000)
+MUST_USE err_t store_ancestors(
+    struct store *s, const struct hash *id, size_t skip, struct hash ret[STORE_ANCESTORS],
+    size_t *ret_count, struct error *e);
+/* The one with the greatest (rev, id) of among that is of, or an ancestor of it; rev 0: there
+ * is none. What of among is not stored is passed over. ERR_NOT_FOUND: of is not stored. */
+MUST_USE err_t store_newest_ancestor(
+    struct store *s, const struct hash *of, const struct hash *among, size_t count,
+    struct commit *ret, struct error *e);
+
 /* heads and their ancestors, but those that are among have or ancestors of one of have; what of
  * have is not stored is passed over. Where they are more than twice piece, or changed more than
  * piece_entries objects in all, only the oldest of them, but one at least, and *ret_more says
@@ -76,9 +88,8 @@ MUST_USE err_t store_objects(
  * content. move_head: head, which is stored or among commits (else ERR_NOT_FOUND), becomes the
  * head, and shared_to the shared container: ERR_INVALID when it has not the head's fingerprint,
  * ERR_CONFLICT when a reference leads nowhere. The former head stays, as the end of a discarded
- * branch where no commit follows it as its first parent. It does not wait
- * for its confirmation: only the node that made it goes back by itself; and what waited here is
- * over. The draft stays as it is.
+ * branch where no commit follows it as its first parent. What
+ * waits for a confirmation then is as store_waiting says. The draft stays as it is.
  * Else only history changes: a branch that lies aside. *ret_head: the head then.
  * only_check: nothing is written, whatever the outcome; references alone are not looked at. */
 struct adopt_request {

@@ -5,6 +5,7 @@
 
 #include "base/attr.h"
 #include "base/buf.h"
+#include "base/date.h"
 #include "engine/problems_json.h"
 
 #define TEXT_MAX_BYTES ((size_t)4096)
@@ -46,6 +47,23 @@ put_both(struct buf *out, const struct node_facts *a, const struct node_facts *b
     put_revision(out, a);
     buf_puts(out, ", ");
     put_revision(out, b);
+}
+
+static void
+put_shared(struct buf *out, const struct node_facts *n)
+{
+    const struct sync_head *shared = &n->shared.commit;
+    char fp[SHA256_HEX + 1];
+
+    switch (n->shared.state) {
+    case SHARED_FOUND:
+        hash_hex(&shared->fp, fp);
+        buf_printf(out, "; they last shared %lld@%.8s", (long long)shared->rev, fp);
+        break;
+    case SHARED_NONE: buf_puts(out, "; they never shared a revision"); break;
+    case SHARED_SOUGHT:
+    case SHARED_UNKNOWN: buf_puts(out, "; what they last shared is not known"); break;
+    }
 }
 
 static json_t *
@@ -175,6 +193,7 @@ find_relation(const struct finding *at)
         buf_puts(&detail, " ago");
     }
     if (!is_self && n->relation == REL_DIVERGED) {
+        put_shared(&detail, n);
         add(at, CONDITION_DIVERGED, &detail);
         return; /* what it was handed it had to refuse */
     }
@@ -292,6 +311,34 @@ find_draft(const struct finding *at)
     add(at, CONDITION_UNAPPLIED_DRAFT, &detail);
 }
 
+/* Every node that is in step says so of itself. */
+static void
+find_waiting(const struct finding *at)
+{
+    const struct engine_waiting *w = &at->f->waiting;
+    char until[DATE_TEXT_BYTES];
+    CLEANUP(buf_fini) struct buf detail = {0};
+
+    if (at->node != at->self || !w->is) {
+        return;
+    }
+    date_format(w->until_ms, until);
+    buf_init(&detail, TEXT_MAX_BYTES);
+    buf_printf(&detail, "revision %lld, applied on %s; ", (long long)w->rev, w->node);
+    if (w->going_back) {
+        buf_puts(&detail, "it was not confirmed in time and goes back");
+    } else if (!w->failed) {
+        buf_printf(&detail, "it goes back at %s", until);
+    } else if (w->retry_at_ms > 0) {
+        buf_puts(&detail, "it was not confirmed in time and could not go back so far");
+    } else {
+        buf_puts(
+            &detail,
+            "it was not confirmed in time, and the node that is to go back does not answer");
+    }
+    add(at, CONDITION_UNCONFIRMED, &detail);
+}
+
 /* While it moves from one node to another, both or none may be seen with it for a round. */
 static bool
 is_counted(const struct cluster_facts *f)
@@ -356,6 +403,7 @@ conditions_json(const struct cluster_facts *f)
         find_pages(&at);
         find_held(&at);
         find_draft(&at);
+        find_waiting(&at);
         find_holders(&at);
     }
     return at.out;

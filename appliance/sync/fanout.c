@@ -12,13 +12,12 @@
 #include "engine/problems_json.h"
 #include "engine/task.h"
 #include "sync/fan.h"
-#include "sync/inner.h"
+#include "sync/hand.h"
+#include "sync/refusal.h"
 
-#define PATH_CHECK   "/peer/v1/check"
 #define PATH_TRIAL   "/peer/v1/trial"
 #define PATH_BYTES   128
 #define PROGRESS_MAX ((size_t)2 << 10)
-#define WORD_MAX     40
 
 struct asked {
     const struct member *member;
@@ -71,63 +70,6 @@ pass_over(struct cluster *c, const struct cluster_candidate *q, const struct mem
 
 /* ---- what they say ---- */
 
-/* A word of ours, or nothing: it is from outside. */
-static const char *
-word_of(struct arena *arena, const json_t *j, const char *key)
-{
-    const char *text = json_string_value(json_object_get(j, key));
-    size_t len = text != NULL ? strspn(text, "abcdefghijklmnopqrstuvwxyz_0123456789") : 0;
-
-    return len > 0 && len <= WORD_MAX && text[len] == '\0' ? arena_strdup(arena, text) : NULL;
-}
-
-static void
-take_problem(const char *node, const json_t *item, struct problems *p)
-{
-    const char *message = json_string_value(json_object_get(item, "message"));
-    const char *severity = json_string_value(json_object_get(item, "severity"));
-    const char *code = word_of(p->arena, item, "code");
-    enum kind kind;
-    struct problem where = {
-        .kind = word_of(p->arena, item, "kind"),
-        .name = json_string_value(json_object_get(item, "name")),
-        .pointer = json_string_value(json_object_get(item, "pointer")),
-        .node = node,
-    };
-
-    if (where.kind != NULL && !schema_kind_by_name(where.kind, &kind)) {
-        where.kind = where.name = NULL;
-    }
-    problems_add(
-        p,
-        severity != NULL && strcmp(severity, "warning") == 0 ? SEVERITY_WARNING
-                                                             : SEVERITY_ERROR,
-        code != NULL ? code : "refused", &where, "%.*s",
-        problems_cut(message != NULL ? message : "refused", (size_t)2 * ERROR_MSG_BYTES),
-        message != NULL ? message : "refused");
-}
-
-/* There is one at least. */
-static void
-take_problems(const struct member *m, const json_t *answer, const char *why, struct problems *p)
-{
-    const json_t *list = json_object_get(answer, "errors");
-    size_t errors = p->errors;
-    const json_t *item;
-    size_t i;
-
-    json_array_foreach(list, i, item)
-    {
-        if (i < PROBLEMS_MAX) {
-            take_problem(m->name, item, p);
-        }
-    }
-    if (p->errors == errors) {
-        problems_add(
-            p, SEVERITY_ERROR, "refused", &(struct problem){.node = m->name}, "%s", why);
-    }
-}
-
 /* Only what the node says of the content hinders: a node that does not answer now, or turns
  * out not to be in step, is seen to later. So does one whose head moved meanwhile, which cannot
  * tell what the commits lead on from. */
@@ -147,7 +89,7 @@ judge(const struct member *m, struct call_answer *a, struct problems *p)
         row = checked ? cluster_row(m, "ok", "", "")
                       : cluster_row(m, "skipped", "missing", "it lacks more than was sent");
     } else if (code == ERR_LIMIT || json_array_size(json_object_get(j, "errors")) > 0) {
-        take_problems(m, j, e.msg, p);
+        refusal_problems(m, j, e.msg, p);
         row = cluster_row(m, "failed", code_name, e.msg);
     } else {
         row = cluster_row(
@@ -303,7 +245,7 @@ try_on(
     if (code == ERR_OK) {
         row = cluster_row(m, "ok", "", "");
     } else if (code != ERR_CONFLICT) {
-        take_problems(m, j, e.msg, p);
+        refusal_problems(m, j, e.msg, p);
         row = cluster_row(
             m, "failed", code_name[0] != '\0' ? code_name : error_name(code), e.msg);
     }

@@ -212,6 +212,7 @@ facts_of_peer(const struct peer *p, const struct member *m)
         .age_ms = p->ever ? clock_mono_ms(&clock_system) - p->answered_ms : 0,
         .head = p->head,
         .relation = p->relation,
+        .shared = p->shared,
         .skew_ms = p->skew_ms,
         .refusal = p->relation == REL_IN_STEP    ? ""
                    : p->said.refusing[0] != '\0' ? p->said.refusing
@@ -242,6 +243,7 @@ cluster_conditions(
     count_holders(c, vip, now_ms, &unheld_since_ms);
     f.unheld_ms = unheld_since_ms > 0 ? now_ms - unheld_since_ms : 0;
     look_at_self(c, &own);
+    f.waiting = own.status.waiting;
     for (size_t i = 0; i < list->count; i++) {
         const struct member *m = &list->items[i];
         const struct peer *p = cluster_peer(c, m->id);

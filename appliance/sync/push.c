@@ -11,10 +11,12 @@
 #include "engine/sync_piece.h"
 #include "engine/task.h"
 #include "sync/fan.h"
-#include "sync/inner.h"
+#include "sync/hand.h"
+#include "sync/refusal.h"
 
 #define TRIES           3
 #define CODE_FAR_BEHIND "far_behind"
+#define ID_BYTES        9 /* of a commit, as people see it */
 
 /* ---- one node ---- */
 
@@ -48,21 +50,34 @@ fill_put(
     return ERR_OK;
 }
 
+/* Pieces of a history are stored aside, also where the rest is only asked about. */
 static err_t
-put(struct cluster *c, const struct member *m, const struct sync_doc *d, json_t **ret,
+put(struct cluster *c, const struct cluster_handing *h, const struct sync_doc *d, json_t **ret,
     char code_name[CODE_BYTES], struct error *e)
 {
     CLEANUP(buf_wipe_fini) struct buf body;
+    struct call_answer a = {.status = 0};
     struct member self;
     struct call call;
     err_t code;
 
+    *ret = NULL;
     members_self(c->en, &self);
-    call = cluster_call_of(c, m, &self);
+    call = cluster_call_of(c, h->member, &self);
     buf_init(&body, SYNC_DOC_MAX);
     code = fill_put(c, d, &body, &call, e);
+    if (h->asks && !d->more) {
+        call.method = "POST";
+        call.path = PATH_CHECK;
+        call.timeout_ms = c->tunables->sync_check_ms;
+    }
     if (code == ERR_OK) {
-        code = cluster_ask(c, &call, ret, code_name, e);
+        (void)calls_wait(c->calls, &call, &a);
+        code = cluster_read_answer(&a, ret, code_name, e);
+        buf_wipe_fini(&a.body);
+    }
+    if (code != ERR_OK && h->errors != NULL && *h->errors == NULL) {
+        *h->errors = refusal_errors(h->member, *ret);
     }
     crypt_wipe(&self, sizeof self);
     return code;
@@ -95,6 +110,7 @@ make_last(
     char ret_code[CODE_BYTES], struct error *e)
 {
     struct sync_doc d = {.more = true};
+    json_t *unused = NULL;
     err_t code = ERR_OK;
 
     for (int i = 0; code == ERR_OK && d.more; i++) {
@@ -112,7 +128,8 @@ make_last(
                 "it lacks more revisions than one message holds, and fetches them by itself");
         }
         if (code == ERR_OK) {
-            code = put(c, h->member, &d, NULL, ret_code, e);
+            code = put(c, h, &d, &unused, ret_code, e);
+            json_decref(unused);
         }
         if (code == ERR_OK) {
             code = sync_ends_follow(&x->ends, &d, e);
@@ -152,7 +169,7 @@ check_taken(
 {
     const char *stored = json_string_value(json_object_get(answer, "head"));
     const char *running = json_string_value(json_object_get(answer, "running"));
-    char hex[SHA256_HEX + 1];
+    char hex[SHA256_HEX + 1], of_stored[ID_BYTES], of_running[ID_BYTES];
 
     hash_hex(head, hex);
     if (stored != NULL && strcmp(stored, hex) == 0 && running != NULL &&
@@ -160,9 +177,12 @@ check_taken(
         return ERR_OK;
     }
     (void)snprintf(ret_code, CODE_BYTES, "not_running");
+    (void)snprintf(of_stored, sizeof of_stored, "%s", stored != NULL ? stored : "");
+    (void)snprintf(of_running, sizeof of_running, "%s", running != NULL ? running : "");
     return error_set(
-        e, ERR_UNAVAILABLE, "it was sent commit %.8s, and stores %.8s and runs %.8s", hex,
-        stored != NULL ? stored : "nothing", running != NULL ? running : "nothing known");
+        e, ERR_UNAVAILABLE, "it was sent commit %.8s, and stores %s and runs %s", hex,
+        stored != NULL ? of_stored : "nothing",
+        running != NULL ? of_running : "what is not known");
 }
 
 err_t
@@ -185,7 +205,7 @@ cluster_hand(
         if (code != ERR_OK) {
             break;
         }
-        code = put(c, h->member, &d, &answer, ret_code, e);
+        code = put(c, h, &d, &answer, ret_code, e);
         head = d.head;
         sync_doc_free(&d);
         if (code == ERR_OK && json_object_get(answer, "missing") != NULL) {
@@ -195,7 +215,7 @@ cluster_hand(
                        ? error_set(e, ERR_NOT_FOUND, "it lacks more than it was sent")
                        : error_set(e, ERR_UNAVAILABLE, "its answer is not understood");
             x.wanted.objects = missing;
-        } else if (code == ERR_OK) {
+        } else if (code == ERR_OK && !h->asks) {
             code = check_taken(answer, &head, ret_code, e);
         }
         json_decref(answer);
@@ -253,16 +273,21 @@ note_pushed(
 {
     bool ok = failure->code == ERR_OK;
     bool far = strcmp(code_name, CODE_FAR_BEHIND) == 0;
+    /* As of a pull: who does not answer stays behind, but refuses nothing then. */
+    bool silent = failure->code == ERR_UNAVAILABLE || failure->code == ERR_TIMEOUT;
     struct peer *p;
 
     lock_take(&c->lock);
     p = cluster_peer(c, m->id);
     if (p != NULL) {
-        (void)snprintf(p->refused, sizeof p->refused, "%s", ok || far ? "" : failure->msg);
+        (void)snprintf(
+            p->refused, sizeof p->refused, "%s", ok || far || silent ? "" : failure->msg);
     }
     lock_give(&c->lock);
     if (!ok) {
-        return cluster_row(m, far ? "skipped" : "failed", code_name, failure->msg);
+        return cluster_row(
+            m, far ? "skipped" : "failed",
+            code_name[0] != '\0' ? code_name : error_name(failure->code), failure->msg);
     }
     cluster_note_taken(c, m, head);
     return cluster_row(m, "ok", "", "");
@@ -273,6 +298,7 @@ push_one(struct cluster *c, const struct member *m, const struct commit *head)
 {
     char code_name[CODE_BYTES] = "";
     struct error error = {.code = ERR_OK};
+    json_t *errors = NULL;
     struct peer known;
     json_t *row = pass_over(c, m, &known);
 
@@ -280,8 +306,13 @@ push_one(struct cluster *c, const struct member *m, const struct commit *head)
         return row;
     }
     error.code = cluster_hand(
-        c, &(struct cluster_handing){.member = m, .have = &known.head.id}, code_name, &error);
-    return note_pushed(c, m, head, code_name, &error);
+        c, &(struct cluster_handing){.member = m, .have = &known.head.id, .errors = &errors},
+        code_name, &error);
+    row = note_pushed(c, m, head, code_name, &error);
+    if (errors != NULL) {
+        (void)json_object_set_new(row, "errors", errors);
+    }
+    return row;
 }
 
 json_t *
@@ -398,6 +429,15 @@ revision_json(int64_t rev, const struct hash *id, const struct hash *fp)
 }
 
 static json_t *
+shared_json(const struct peer *p)
+{
+    const struct sync_head *h = &p->shared.commit;
+    bool known = p->answered && p->relation == REL_DIVERGED && p->shared.state == SHARED_FOUND;
+
+    return known ? revision_json(h->rev, &h->id, &h->fp) : json_null();
+}
+
+static json_t *
 self_json(struct cluster *c, const struct member *m)
 {
     CLEANUP(view_cleanup) struct view *v = engine_view(c->en);
@@ -407,12 +447,13 @@ self_json(struct cluster *c, const struct member *m)
     engine_get_status(c->en, &s);
     hash_hex(&s.running_commit, running);
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "id",
-        m->id, "name", m->name, "url", m->url, "release", m->release, "self", 1, "answers", 1,
-        "stored", revision_json(v->head.rev, &v->head.id, &v->head.fp), "relation", "in_step",
-        "running", s.running_known ? json_string(running) : json_null(), "serving",
-        fact_name(s.serving), "answer_ms", json_null(), "age_s", json_null(), "skew_ms",
-        json_null(), "detail", text_or_null(c->refusing), "refused", json_null());
+        "{s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}",
+        "id", m->id, "name", m->name, "url", m->url, "release", m->release, "self", 1,
+        "answers", 1, "stored", revision_json(v->head.rev, &v->head.id, &v->head.fp),
+        "relation", "in_step", "shared", json_null(), "running",
+        s.running_known ? json_string(running) : json_null(), "serving", fact_name(s.serving),
+        "answer_ms", json_null(), "age_s", json_null(), "skew_ms", json_null(), "detail",
+        text_or_null(c->refusing), "refused", json_null());
 }
 
 static json_t *
@@ -421,12 +462,12 @@ peer_json(const struct peer *p, const struct member *m)
     int64_t age_ms = clock_mono_ms(&clock_system) - p->answered_ms;
 
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "id",
-        m->id, "name", m->name, "url", m->url, "release", p->ever ? p->release : m->release,
-        "self", 0, "answers", p->answered, "stored",
+        "{s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}",
+        "id", m->id, "name", m->name, "url", m->url, "release",
+        p->ever ? p->release : m->release, "self", 0, "answers", p->answered, "stored",
         p->ever ? revision_json(p->head.rev, &p->head.id, &p->head.fp) : json_null(),
-        "relation", p->answered ? relation_name(p->relation) : "unknown", "running",
-        p->ever ? text_or_null(p->running) : json_null(), "serving",
+        "relation", p->answered ? relation_name(p->relation) : "unknown", "shared",
+        shared_json(p), "running", p->ever ? text_or_null(p->running) : json_null(), "serving",
         p->answered ? p->serving : "unknown", "answer_ms",
         p->answered ? json_integer(p->took_ms) : json_null(), "age_s",
         p->ever ? json_integer(age_ms / 1000) : json_null(), "skew_ms",

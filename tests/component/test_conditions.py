@@ -15,6 +15,7 @@ from authority import Authority
 from backend import Backend
 from cluster import HUB, QUICK, Cluster, head, join, key_of, seen
 from node import Node
+from peer import PARTED, FakePeer
 
 VIP = "10.77.0.200"
 
@@ -128,6 +129,8 @@ class Two(Pair):
         self.assertIn(revision(self.b), told["cause"])
         refused = self.a.api.expect(503, "GET", "/api/v1/cluster/compare?node=n2")
         self.assertIn("n2: ", refused["detail"])
+        shared = seen(self.a, self.a)["stored"]
+        self.assertIsNone(seen(self.a, self.b)["shared"])
         self.publish(self.a, "left")
         renewed = self.issue("two.test")
         self.b.api.patch("/api/v1/certificates/site", **renewed)
@@ -138,6 +141,9 @@ class Two(Pair):
             told = wait_condition(one, "diverged", other)
             self.assertIn(revision(one), told["cause"])
             self.assertIn(revision(other), told["cause"])
+            node.wait_for(lambda o=one, p=other: seen(o, p)["shared"] == shared, "what they shared")
+            told = conditions(one)["diverged", other.name]
+            self.assertIn("; they last shared " + shared["name"], told["cause"])
             self.assertEqual(told["page"], "docs/runbooks/diverged.md")
             self.assertEqual(set(conditions(one)), {("diverged", other.name)}, conditions(one))
 
@@ -303,6 +309,97 @@ class Refusing(Pair):
         self.assertNotIn("warning: node n1", self.b.log())
         failed = [t for t in self.b.api.get("/api/v1/tasks")["items"] if t["state"] == "failed"]
         self.assertLessEqual(len(failed), 2, failed)  # of the push, and of the first try
+
+
+class Parted(unittest.TestCase):
+    """A node that diverged says where; the test is that node."""
+
+    def setUp(self):
+        self.one = Node("n1", tunables=QUICK).set_up()
+        self.addCleanup(self.one.close)
+        self.fake = FakePeer("fake", "127.0.0.1")
+        self.addCleanup(self.fake.close)
+        self.one.api.unlock = True  # there is no VIP
+        self.shared = seen(self.one, self.one)["stored"]
+        self.caller = self.fake.enter(self.one)
+        self.edit(1000)
+
+    def edit(self, maxconn):
+        self.one.api.patch("/api/v1/haproxy", maxconn=maxconn)
+        self.assertEqual(self.one.api.apply()["state"], "ok")
+
+    def part(self, rev=3):
+        """It stands where nothing leads from or to."""
+        self.fake.head = {**self.fake.head, "id": os.urandom(32).hex(), "fp": os.urandom(32).hex(),
+                          "rev": rev}
+
+    def told(self, part):
+        node.wait_for(lambda: part in conditions(self.one)["diverged", "fake"]["cause"], part)
+
+    def asked(self):
+        with self.fake.lock:
+            return list(self.fake.asked)
+
+    def rounds(self, count):
+        def heard():
+            with self.fake.lock:
+                return self.fake.requests.count(("GET", "/peer/v1/health"))
+        enough = heard() + count
+        node.wait_for(lambda: heard() >= enough, "rounds")
+
+    def test_asked_once_for_two_heads(self):
+        self.fake.shared = self.shared["commit"]
+        self.part()
+        wait_condition(self.one, "diverged", self.fake)
+        self.told("; they last shared " + self.shared["name"])
+        self.assertEqual(seen(self.one, self.fake)["shared"], self.shared)
+        self.rounds(5)
+        self.assertEqual([q["head"] for q in self.asked()], [self.fake.head["id"]])
+        self.assertEqual(self.asked()[0]["among"][:2], [head(self.one), self.shared["commit"]])
+        self.part(4)
+        node.wait_for(lambda: len(self.asked()) == 2, "asked of the other head")
+        self.edit(1001)  # which the other node takes
+        self.part(5)
+        node.wait_for(lambda: len(self.asked()) == 3, "asked with another head")
+        self.assertEqual(self.asked()[2]["among"][0], head(self.one))
+        self.rounds(5)
+        self.assertEqual(len(self.asked()), 3)
+
+    def test_nothing_is_shared(self):
+        self.part()
+        wait_condition(self.one, "diverged", self.fake)
+        self.told("; they never shared a revision")
+        self.assertIsNone(seen(self.one, self.fake)["shared"])
+        self.rounds(3)
+        self.assertEqual(len(self.asked()), 1)
+
+    def test_what_was_not_named_is_not_believed(self):
+        self.fake.shared = "7" * 64
+        self.part()
+        wait_condition(self.one, "diverged", self.fake)
+        node.wait_for(lambda: len(self.asked()) > 1, "asked once more")
+        self.told("; what they last shared is not known")
+
+
+    def test_asked_by_another_node(self):
+        own, unknown = head(self.one), "7" * 64
+        shared = self.shared["commit"]
+        rows = [({"head": own, "among": [unknown, shared]}, 200, shared),
+                ({"head": own, "among": [shared, own]}, 200, own),
+                ({"head": shared, "among": [own, shared]}, 200, shared),
+                ({"head": shared, "among": [own, unknown]}, 200, None),
+                ({"head": own, "among": []}, 200, None),
+                ({"head": unknown, "among": [own]}, 404, None),
+                ({"head": own, "among": [unknown] * 1001}, 422, None),
+                ({"head": own, "among": [7]}, 422, None),
+                ({"head": own, "among": own}, 422, None),
+                ({"head": "7", "among": []}, 422, None),
+                ({}, 422, None)]
+        for question, status, wanted in rows:
+            with self.subTest(question=str(question)[:200]):
+                answer = self.caller.raw("POST", PARTED, question)
+                self.assertEqual(answer.status, status, answer)
+                self.assertEqual(answer.json.get("shared"), wanted)
 
 
 class Unlike(Pair):

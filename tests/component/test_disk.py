@@ -11,6 +11,8 @@ import unittest
 
 import node
 from backend import Backend
+from made import Made
+from peer import Caller
 from visit import serves
 
 DISK_BYTES = 6 << 20
@@ -110,6 +112,18 @@ class Disk(Case):
                 self.assertEqual(self.api.raw("GET", "/api/v1/servers/s%d" % step).status,
                                  200 if made.status == 201 else 404)
         self.assertIn("failed", states, "no disk was full enough")
+
+    def test_a_push_to_a_full_disk_is_no_fault_of_its_content(self):
+        caller = Caller(self.node)
+        made = Made(caller)
+        self.node.fill(0)
+        answer = caller.put(made.child(made.row("haproxy", "haproxy", maxconn=4000)))
+        self.assertEqual((answer.status, answer.json["code"]), (503, "io"), answer)
+        self.assertEqual(self.api.get("/api/v1/status")["head"]["id"], made.head)
+        self.assertTrue(serves())
+        self.node.free()
+        answer = caller.put(made.child(made.row("haproxy", "haproxy", maxconn=4000)))
+        self.assertEqual((answer.status, answer.json["state"]), (200, "taken"), answer)
 
     def test_a_start_on_a_full_disk(self):
         self.node.fill(0)

@@ -125,6 +125,10 @@ class Three(unittest.TestCase):
                          {"n2": "skip_nodes", "n3": ""})
         self.assertEqual({n["node"]: n["state"] for n in task["result"]["nodes"]},
                          {"n2": "failed", "n3": "ok"}, task["result"]["nodes"])
+        left = next(n for n in task["result"]["nodes"] if n["node"] == "n2")
+        self.assertEqual((left["code"], [(e["kind"], e["name"], e["pointer"], e["node"])
+                                         for e in left["errors"]]),
+                         ("invalid", [("listener", "more", "/port", "n2")]))
         self.assertEqual(head(self.c), head(self.a))
         self.assertNotEqual(head(self.b), head(self.a))
         self.doCleanups()  # it heals when the port is free

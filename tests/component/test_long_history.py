@@ -88,6 +88,7 @@ class Long(unittest.TestCase):
         self.in_step()
 
     def test_4_an_overwrite_brings_a_long_history(self):
+        shared = seen(self.a, self.a)["stored"]
         self.a.stop()
         self.edit(self.b, 1002)
         lost = head(self.b)
@@ -95,7 +96,8 @@ class Long(unittest.TestCase):
         self.lengthen(self.a)
         self.b.start()
         self.b.wait_ready()
-        node.wait_for(lambda: seen(self.a, self.b)["relation"] == "diverged", "named")
+        for one, other in ((self.a, self.b), (self.b, self.a)):
+            node.wait_for(lambda o=one, p=other: seen(o, p)["shared"] == shared, "where they parted")
         done = self.a.api.expect(200, "POST", "/api/v1/cluster/overwrite", {})
         self.assertEqual([(n["discarded"], n["state"]) for n in done["nodes"]], [(lost, "ok")])
         self.in_step()

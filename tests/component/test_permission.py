@@ -32,8 +32,8 @@ DECIDED = {
     "manage": "cluster_key_get cluster_key_create cluster_join cluster_leave cluster_forget"
                " cluster_admin",
     "peer": "peer_health peer_members_get peer_members_create peer_admit",
-    "member": "peer_config_read peer_config_replace peer_draft_get peer_draft_taken"
-              " peer_account_create peer_check peer_trial peer_trial_end",
+    "member": "peer_config_read peer_config_parted peer_config_replace peer_draft_get"
+              " peer_draft_taken peer_account_create peer_check peer_trial peer_trial_end",
 }
 BY_PEERS = ("peer", "member")
 OUTSIDE = "192.0.2.50"  # an address of the test that is not of the loopback range

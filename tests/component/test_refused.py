@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Revisions that a peer with the right key hands on and that are not taken: each is refused with
 its own status and code, and leaves the database, the files and HAProxy as they were."""
+import concurrent.futures
 import contextlib
 import copy
 import hashlib
@@ -15,85 +16,15 @@ import unittest
 import node
 from authority import Authority
 from backend import Backend
-from peer import Caller, commit_id, fingerprint, objhash
+from held import Held
+from made import OTHER, Made
+from peer import Caller, objhash
+from thief import Thief
 
 TAKEN_PORT = 7070
 BODY_MAX = 128 << 20
-OTHER = "ab" * 32
 # Sign-ins of the test, which the node notes the use of.
 VOLATILE = {"session"}
-
-
-class Made:
-    """Revisions as another node could have made them, on top of what a node stands at."""
-
-    def __init__(self, caller):
-        whole = caller.read()
-        self.head = whole["head"]
-        self.commits = {c["commit"]["id"]: c["commit"] for c in whole["commits"]}
-        self.index = {(k, i): h for k, i, h in whole["index"]}
-        bodies = {(k, i, objhash(o)): o for k, i, o in whole["objects"]}
-        self.objects = {at: bodies[at + (h,)] for at, h in self.index.items()}
-
-    @property
-    def commit(self):
-        return self.commits[self.head]
-
-    def id(self, kind, name):
-        return next(i for (k, i), o in self.objects.items() if k == kind and o["name"] == name)
-
-    def row(self, kind, named, **fields):
-        """An object with other fields."""
-        i = self.id(kind, named)
-        return [kind, i, {**self.objects[kind, i], **fields}]
-
-    def seal(self, commit):
-        return {**commit, "id": commit_id(commit)}
-
-    def child(self, *rows, removed=(), parent=None, **fields):
-        """A document with one commit more. rows: changed objects; fields: of the commit, None to
-        leave one out."""
-        parent = parent or self.commit
-        entries = [[k, i, objhash(o)] for k, i, o in rows] + [[k, i, None] for k, i in removed]
-        index = dict(self.index)
-        for k, i, h in entries:
-            index.pop((k, i), None)
-            if h:
-                index[k, i] = h
-        commit = {**self.commit, "rev": parent["rev"] + 1, "parents": [parent["id"]],
-                  "author": "admin eve", "node": "n9", "summary": "made by a test",
-                  "at": parent["at"] + 1, **fields}
-        commit.setdefault("schema_version", 2)
-        if "fp" not in fields:
-            commit["fp"] = fingerprint(
-                commit["schema_version"] or 0, [k + (h,) for k, h in index.items()])
-        commit = self.seal({k: v for k, v in commit.items() if v is not None})
-        return {"head": commit["id"], "commits": [{"commit": commit, "entries": entries}],
-                "objects": list(rows)}
-
-    def whole(self, document):
-        """The same with an index."""
-        index = dict(self.index)
-        for c in document["commits"]:
-            index.update({(k, i): h for k, i, h in c["entries"]})
-        return {**document, "index": [[k, i, h] for (k, i), h in sorted(index.items()) if h]}
-
-    def changed(self, **fields):
-        return self.child(self.row("pool", "p1", balance="leastconn"), **fields)
-
-    def recommitted(self, **fields):
-        """The fields of the commit, and an id that follows from them."""
-        document = self.changed()
-        commit = self.seal({**document["commits"][0]["commit"], **fields})
-        return {**document, "head": commit["id"],
-                "commits": [{**document["commits"][0], "commit": commit}]}
-
-    def with_(self, key, value):
-        return {**self.changed(), key: value}
-
-    def entries(self, *rows):
-        commit = self.changed()["commits"][0]["commit"]
-        return self.with_("commits", [{"commit": commit, "entries": list(rows)}])
 
 
 def nested(depth):
@@ -170,7 +101,7 @@ class Refused(unittest.TestCase):
     # -- the refusals ------------------------------------------------------------------------
 
     def documents(self):
-        """(name, document, status, code, words of the detail)"""
+        """(name, document, status, code, words of the detail[, object of the first error])"""
         for some in (self.behind, self.lineage, self.rows, self.objects, self.content,
                      self.bodies):
             yield from some()
@@ -304,9 +235,10 @@ class Refused(unittest.TestCase):
         yield ("an address twice", made.child(made.row(
             "listener", "spare", port=tls[2]["port"])), 422, None, ())
         yield ("what haproxy -c refuses", made.child(made.row(
-            "certificate", "site", **self.weak())), 422, "not_taken", ("site",))
+            "certificate", "site", **self.weak())), 422, "invalid", ("site",), "site")
         yield ("a port that is taken", made.child(made.row(
-            "listener", "spare", port=TAKEN_PORT)), 422, "not_taken", (str(TAKEN_PORT), "spare"))
+            "listener", "spare", port=TAKEN_PORT)), 422, "invalid", (str(TAKEN_PORT), "spare"),
+               "spare")
 
     def bodies(self):
         made, fine = self.made, self.made.changed()
@@ -339,7 +271,7 @@ class Refused(unittest.TestCase):
                 made.append(file.read())
         return {"chain": made[0], "key": made[1]}
 
-    def refused(self, answer, status, code, words):
+    def refused(self, answer, status, code, words, wrong=None):
         allowed = status if isinstance(status, tuple) else (status,)
         self.assertIn(answer.status, allowed, answer)
         self.assertEqual(answer.headers["Content-Type"], "application/problem+json")
@@ -347,19 +279,65 @@ class Refused(unittest.TestCase):
             self.assertEqual(answer.json["code"], code, answer)
         for word in words:
             self.assertIn(word, answer.json["detail"])
+        if wrong is not None:
+            first = next(e for e in answer.json["errors"] if e["severity"] == "error")
+            self.assertEqual(first["name"], wrong, answer)
 
     def test_each_is_refused_and_leaves_no_trace(self):
         with socket.create_server(("", TAKEN_PORT)):
             before = self.state()
-            for name, document, status, code, words in self.documents():
+            for name, document, *expected in self.documents():
                 with self.subTest(name):
                     answer = self.caller.put(copy.deepcopy(document))
-                    self.refused(answer, status, code, words)
+                    self.refused(answer, *expected)
                     after = self.state()
                     for part, was in before.items():
                         if after[part] != was:
                             before = after
                         self.assertEqual(after[part], was, part)
+
+    def test_a_port_that_is_taken_at_the_last_moment(self):
+        port = self.made.row("listener", "spare", port=8083)
+        config, head = self.node.config(), self.node.api.get("/api/v1/status")["head"]
+        with Thief(self.node, 8083):
+            self.refused(self.caller.put(self.made.child(port)), 422, "not_serving",
+                         ("8083", "spare"), "spare")
+        self.assertEqual(self.node.config(), config)
+        self.assertEqual(self.node.api.get("/api/v1/status")["head"], head)
+
+    def test_a_head_that_moves_after_it_was_weighed(self):
+        """Two that were both weighed at this head; the first one is taken."""
+        fine = [self.made.child(self.made.row("pool", "p2", balance=how))
+                for how in ("source", "random")]
+        def begun(count):
+            tasks = [t for t in self.node.api.get("/api/v1/tasks")["items"] if t["kind"] == "sync"
+                     and t["state"] not in ("ok", "failed")]
+            return len(tasks) == count
+        with concurrent.futures.ThreadPoolExecutor(2) as pool, Held(self.node, "stage") as held:
+            answers = [pool.submit(self.caller.put, fine[0])]
+            self.assertTrue(held.came.wait(30))
+            answers.append(pool.submit(self.caller.put, fine[1]))
+            node.wait_for(lambda: begun(2), "both are weighed")
+            held.released.set()
+            first, second = (a.result() for a in answers)
+        self.assertEqual((first.status, first.json["state"]), (200, "taken"), first)
+        self.refused(second, 409, "moved", ())
+        type(self).made = Made(self.caller)
+
+    def test_a_helper_that_is_gone_is_no_fault_of_the_content(self):
+        fine = self.made.child(self.made.row("pool", "p2", balance="source"))
+        before = self.state()
+        self.node.take_down("lockstep-helper")
+        try:
+            answer = self.caller.put(fine)
+        finally:
+            self.node.put_up()
+        self.refused(answer, 503, "unavailable", ())
+        self.assertTrue(answer.headers["Retry-After"])
+        self.node.wait_ready()
+        after = self.state()
+        for part in ("database", "haproxy"):
+            self.assertEqual(after[part], before[part], part)
 
     def test_a_key_comes_before_the_body(self):
         before = self.state()

@@ -6,10 +6,7 @@ import glob
 import itertools
 import json
 import os
-import socket
-import socketserver
 import tempfile
-import threading
 import unittest
 
 import node
@@ -17,6 +14,7 @@ from authority import Authority
 from backend import Backend
 from cluster import (HUB, PUSHING, QUICK, TUNABLES, Cluster, edges, head, in_step, join, key_of,
                      seen)
+from held import Held
 from peer import Caller
 from visit import serves
 
@@ -104,15 +102,23 @@ class Three(unittest.TestCase):
         node.wait_for(taken, "HAProxy has the state")
 
     def test_4_two_edits_apart_diverge_and_stay(self):
+        heads = self.part("left", "right")
+        self.assertEqual((head(self.a), head(self.b)), heads)
+
+    def part(self, left, right):
+        """b is cut off, edited apart from a, and both see that; -> their heads."""
+        shared = seen(self.a, self.a)["stored"]
         self.lab.cut(self.a, self.b)
         self.lab.cut(self.c, self.b)
-        self.publish(self.a, "left")
-        self.publish(self.b, "right")
+        self.publish(self.a, left)
+        self.publish(self.b, right)
         heads = head(self.a), head(self.b)
         self.lab.join_all()
-        node.wait_for(lambda: seen(self.a, self.b)["relation"] == "diverged", "named")
-        node.wait_for(lambda: seen(self.b, self.a)["relation"] == "diverged", "named")
-        self.assertEqual((head(self.a), head(self.b)), heads)
+        for one, other in ((self.a, self.b), (self.b, self.a)):
+            node.wait_for(lambda o=one, p=other: seen(o, p)["shared"] == shared, "where they parted")
+            self.assertEqual(seen(one, other)["relation"], "diverged")
+        self.assertIsNone(seen(self.a, self.c)["shared"])
+        return heads
 
     def test_5_an_overwrite_ends_the_split_and_loses_nothing(self):
         lost = head(self.b)
@@ -148,6 +154,13 @@ class Three(unittest.TestCase):
         in_step(self.lab.nodes)
         with self.lab.client:
             self.assertTrue(serves("right.test", to=self.c.api.address))
+
+    def test_6_when_parted_again_the_overwrite_is_what_was_shared(self):
+        for nth in ("once", "twice"):
+            self.part("left_" + nth, "right_" + nth)
+            done = self.a.api.expect(200, "POST", "/api/v1/cluster/overwrite", {})
+            in_step(self.lab.nodes)
+            self.assertEqual(seen(self.a, self.a)["stored"]["commit"], done["commit"])
 
     def test_6_keys_that_changed_apart_are_handed_on_by_the_third(self):
         self.lab.cut(self.a, self.b)
@@ -229,36 +242,6 @@ class Death(unittest.TestCase):
                 task = self.walk(self.other, place)
                 self.assertEqual((task["state"], task["result"]["nodes"][0]["state"]),
                                  ("ok", "failed"), task)
-
-
-class Held(socketserver.ThreadingUnixStreamServer):
-    """Stands before a node's helper, and keeps one verb from it until it is released."""
-
-    class Handler(socketserver.StreamRequestHandler):
-        def handle(self):
-            asked = self.rfile.readline()
-            if json.loads(asked).get("verb") == self.server.verb:
-                self.server.came.set()
-                self.server.released.wait(30)
-            with socket.socket(socket.AF_UNIX) as helper:
-                helper.connect(self.server.helper)
-                helper.sendall(asked)
-                self.wfile.write(helper.makefile("rb").readline())
-
-    def __init__(self, one, verb):
-        self.path = os.path.join(one.run_dir, "helper.sock")
-        self.helper, self.verb = self.path + ".real", verb
-        self.came, self.released = threading.Event(), threading.Event()
-        os.rename(self.path, self.helper)
-        super().__init__(self.path, self.Handler)
-        os.chmod(self.path, 0o666)
-        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
-
-    def __exit__(self, *_error):
-        self.released.set()
-        self.shutdown()
-        self.server_close()
-        os.rename(self.helper, self.path)
 
 
 class Twice(unittest.TestCase):

@@ -16,6 +16,7 @@ import api as api_module
 from api import Answer
 
 RELEASE = "0.1.0"
+PARTED = "/peer/v1/config/parted"
 SCHEMA_VERSION = int(api_module.DOCUMENT["info"]["version"].split(".")[1])
 
 
@@ -87,8 +88,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         peer = self.server.peer
         peer.note(self, body)
+        if self.command == "PUT":
+            peer.may_answer.wait(30)
         said = json.dumps(peer.reply(self.command, self.path, body)).encode()
-        self.send_response(200)
+        self.send_response(peer.status if self.command == "PUT" else 200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(said)))
         self.end_headers()
@@ -102,13 +105,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 class FakePeer:
     """A member that takes whatever it is handed, and keeps all that it was sent: self.heard.
-    options: what it says of itself, as release and schema_version."""
+    options: what it says of itself, as release and schema_version. With claims it takes nothing,
+    and answers so to a push, with status; it answers one while may_answer is set."""
 
     def __init__(self, name, address, **options):
+        self.name = name
         self.id, self.key = os.urandom(16).hex(), base64.urlsafe_b64encode(os.urandom(24)).decode()
         self.lock = threading.Lock()
         self.heard, self.requests, self.pushed = b"", [], []
         self.health, self.head = None, None
+        self.claims, self.status = None, 200
+        self.may_answer = threading.Event()
+        self.may_answer.set()
+        self.shared, self.asked = None, []  # where its history parts, and what asked for that
         self.ahead_ms = 0  # its clock
         self.admitted = {"reached": True, "detail": "", "vips": [], "binds": []}
         with tempfile.TemporaryDirectory() as folder:
@@ -151,12 +160,17 @@ class FakePeer:
             self.heard += b"%s\n%s\n%s\n" % (
                 request.requestline.encode(), str(request.headers).encode(), body)
             self.requests.append((request.command, request.path.split("?")[0]))
+            if request.path == PARTED:
+                self.asked.append(json.loads(body))
             if request.command == "PUT":
                 self.pushed.append(json.loads(body))
 
     def reply(self, method, path, _body):
         if method == "PUT":
             pushed = self.pushed[-1]
+            if self.claims is not None:
+                return {"state": "taken", "head": pushed["head"], "running": pushed["head"],
+                        **self.claims}
             commit = next(c["commit"] for c in pushed["commits"]
                           if c["commit"]["id"] == pushed["head"])
             self.head = {k: commit[k] for k in ("id", "fp", "rev", "schema_version")}
@@ -168,6 +182,8 @@ class FakePeer:
                     "have": False, "running": self.head["id"], "serving": "yes",
                     "members": "0" * 64, "holds": False,
                     "time_ms": int(time.time() * 1000) + self.ahead_ms}
+        if path == PARTED:
+            return {"shared": self.shared}
         if path == "/peer/v1/admit":
             return self.admitted
         if path == "/peer/v1/config/read":

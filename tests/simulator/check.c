@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "engine/inner.h"
 #include "store/lineage.h"
+#include "tests/simulator/confirm.h"
 #include "tests/simulator/trace.h"
 
 #define ROUNDS       2 /* in which all nodes reach one head */
@@ -239,6 +240,7 @@ calm(void)
     sim.calm = true;
     memset(sim.cut, 0, sizeof sim.cut);
     sim.lost = 0;
+    sim_calm_vip();
     for (size_t i = 0; i < sim.count; i++) {
         sim.nodes[i].point = POINT_NONE;
         sim.nodes[i].clock_off_ms = 0;
@@ -423,6 +425,52 @@ stays_diverged(void)
     }
 }
 
+/* Of two that diverged, and what node i says that they shared last. */
+static void
+check_shared(size_t i, size_t k)
+{
+    struct engine *en = sim.nodes[i].lab->en;
+    struct cluster *c = sim.nodes[i].cluster;
+    CLEANUP(xfree_cleanup) struct commit *list = NULL;
+    struct commit own = sim_head(i), other = sim_head(k);
+    struct last_shared said = {.state = SHARED_SOUGHT};
+    size_t count = 0;
+    struct error e;
+
+    for (size_t n = 0; n < c->peer_count; n++) {
+        said = sim_node_of_id(c->peers[n].id) == k ? c->peers[n].shared : said;
+    }
+    if ((said.state != SHARED_FOUND && said.state != SHARED_NONE) ||
+        !hash_equal(&said.own, &own.id) || !hash_equal(&said.other, &other.id)) {
+        sim_fail("%s has not found what it last shared", sim.nodes[i].name);
+    }
+    if (said.state == SHARED_FOUND && (!sim_leads(i, &said.commit.id, &own.id) ||
+                                       !sim_leads(k, &said.commit.id, &other.id))) {
+        sim_fail("%s says that it shared what is not of both", sim.nodes[i].name);
+    }
+    if (edit_commits(en, 0, RECENT, &list, &count, &e) != ERR_OK) {
+        sim_fail("%s: %s", sim.nodes[i].name, e.msg);
+    }
+    for (size_t n = 0; n < count; n++) {
+        if (list[n].rev > said.commit.rev && sim_leads(i, &list[n].id, &own.id) &&
+            sim_leads(k, &list[n].id, &other.id)) {
+            sim_fail("%s shared a newer revision than it says", sim.nodes[i].name);
+        }
+    }
+}
+
+static void
+check_all_shared(void)
+{
+    for (size_t i = 0; i < sim.count; i++) {
+        for (size_t k = 0; k < sim.count; k++) {
+            if (k != i && are_diverged(i, k)) {
+                check_shared(i, k);
+            }
+        }
+    }
+}
+
 static void
 overwrite_all(void)
 {
@@ -473,10 +521,15 @@ sim_settle(void)
     calm();
     settle_refused();
     rounds();
+    sim_go_back();
+    sim_watch();
+    rounds();
     if (count_diverged() > 0) {
         sim.diverged++;
         stays_diverged();
+        check_all_shared();
         overwrite_all();
     }
+    sim_check_trials();
     sim_nothing_is_lost(sim.acked_before);
 }

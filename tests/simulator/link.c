@@ -10,15 +10,18 @@
 #include "engine/standby.h"
 #include "engine/sync_asked.h"
 #include "engine/sync_check.h"
+#include "engine/sync_parted.h"
 #include "engine/sync_piece.h"
 #include "peer/calls.h"
 #include "sync/admit.h"
+#include "tests/simulator/peers.h"
 #include "tests/simulator/trace.h"
 
 #define ANSWER_BYTES SYNC_DOC_MAX
 #define CHECK_BYTES  ((size_t)4 << 20)
 #define PATH_CONFIG  "/peer/v1/config"
 #define PATH_READ    PATH_CONFIG "/read"
+#define PATH_PARTED  PATH_CONFIG "/parted"
 #define PATH_MEMBERS "/peer/v1/members"
 #define PATH_CHECK   "/peer/v1/check"
 #define PATH_TRIAL   "/peer/v1/trial"
@@ -108,6 +111,17 @@ answer_read(const struct request *q)
 }
 
 static struct reply
+answer_parted(const struct request *q)
+{
+    struct reply r = {.status = 200};
+    struct error e;
+
+    return sync_parted_answer(sim.nodes[q->to].lab->en, q->body, &r.json, &e) == ERR_OK
+               ? r
+               : error_reply(&e);
+}
+
+static struct reply
 taken_reply(size_t to, const char *state)
 {
     const struct commit stored = sim_head(to);
@@ -128,21 +142,37 @@ task_reply(size_t to, int64_t task)
 {
     json_t *j = engine_lab_task(sim.nodes[to].lab, task);
     bool ok = strcmp(json_string_value(json_object_get(j, "state")), "ok") == 0;
-    struct reply r =
-        ok ? taken_reply(to, "taken")
-           : problem(422, "not_taken", json_string_value(json_object_get(j, "message")));
+    const char *name = NULL;
+    err_t code = ok ? ERR_OK : sync_failure(j, &name);
+    struct reply r = ok ? taken_reply(to, "taken")
+                        : problem(
+                              error_http_status(code), name,
+                              json_string_value(json_object_get(j, "message")));
 
     json_decref(j);
     return r;
+}
+
+/* What is not taken, and why. */
+static struct reply
+not_taken(const struct sync_result *result, const struct error *e)
+{
+    if (e->code == ERR_NOT_FOUND && result->missing_count > 0) {
+        return (struct reply){
+            200, json_pack(
+                     "{s:s, s:o}", "state", "missing", "missing",
+                     sync_entries_json(result->missing, result->missing_count))};
+    }
+    return e->code == ERR_CONFLICT && result->refusal != NULL
+               ? problem(409, result->refusal, e->msg)
+               : error_reply(e);
 }
 
 static struct reply
 take(const struct request *q)
 {
     struct engine *en = sim.nodes[q->to].lab->en;
-    const struct sync_origin origin = {
-        SYNC_PUSHED, sim.nodes[q->from].name,
-        .outranks = cluster_outranks(sim.nodes[q->to].cluster, q->call->node)};
+    struct sync_origin origin = {SYNC_PUSHED, sim.nodes[q->from].name};
     struct sync_result result = {.task = 0};
     struct sync_doc d;
     struct error e;
@@ -150,6 +180,7 @@ take(const struct request *q)
     err_t code = sync_doc_read(q->body, &d, &e);
     bool piece = code == ERR_OK && d.more;
 
+    origin.outranks = code == ERR_OK && sim_outranks(q->to, &d, q->call->node, d.more);
     if (piece) {
         code = sync_piece_take(en, &d, &origin, &result, &e);
         sync_doc_free(&d);
@@ -157,15 +188,8 @@ take(const struct request *q)
         code = sync_take(en, &d, &origin, &result, &e);
     }
     ASSERT(sem_post(&sim.race_begins) == 0);
-    if (code == ERR_NOT_FOUND && result.missing_count > 0) {
-        r = (struct reply){
-            200, json_pack(
-                     "{s:s, s:o}", "state", "missing", "missing",
-                     sync_entries_json(result.missing, result.missing_count))};
-    } else if (code == ERR_CONFLICT && result.refusal != NULL) {
-        r = problem(409, result.refusal, e.msg);
-    } else if (code != ERR_OK) {
-        r = error_reply(&e);
+    if (code != ERR_OK) {
+        r = not_taken(&result, &e);
     } else if (result.task == 0) {
         r = taken_reply(q->to, piece ? "stored" : "same");
     } else {
@@ -248,16 +272,16 @@ answer_check(const struct request *q)
     sim_before(q->to, &before);
     problems_init(&problems, arena);
     code = sync_doc_read(q->body, &d, &e);
+    origin.outranks = code == ERR_OK && sim_outranks(q->to, &d, q->call->node, true);
     if (code == ERR_OK) {
         code = sync_check(n->lab->en, &d, &origin, &checked, &problems, &e);
     }
-    if (code == ERR_CONFLICT && checked.result.refusal != NULL) {
-        r = problem(409, checked.result.refusal, e.msg);
-    } else if (code != ERR_OK) {
-        r = error_reply(&e);
-    } else {
-        r = (struct reply){200, json_pack("{s:s}", "state", "checked")};
-    }
+    r = code != ERR_OK ? not_taken(&checked.result, &e)
+                       : (struct reply){200, json_pack("{s:s}", "state", "checked")};
+    sim.outranked += checked.result.refusal != NULL &&
+                             strcmp(checked.result.refusal, "overwrite_in_progress") == 0
+                         ? 1
+                         : 0;
     sim_note("    %s checks for %s: %ld", n->name, sim.nodes[q->from].name, r.status);
     free(checked.result.missing);
     sync_doc_free(&d);
@@ -286,10 +310,8 @@ answer_trial(const struct request *q)
     if (code == ERR_OK) {
         code = sync_trial(n->lab->en, &d, &origin, &tried, &e);
     }
-    if (code == ERR_CONFLICT && tried.result.refusal != NULL) {
-        r = problem(409, tried.result.refusal, e.msg);
-    } else if (code != ERR_OK) {
-        r = error_reply(&e);
+    if (code != ERR_OK) {
+        r = not_taken(&tried.result, &e);
     } else if (tried.same) {
         r = (struct reply){200, json_pack("{s:s}", "state", "same")};
     } else {
@@ -340,6 +362,9 @@ route(const struct request *q)
         sim.barred++;
         return problem(403, refusal, e.msg);
     }
+    if (strcmp(path, PATH_PARTED) == 0) {
+        return answer_parted(q);
+    }
     if (strncmp(path, PATH_TRIAL, strlen(PATH_TRIAL)) == 0) {
         return path[strlen(PATH_TRIAL)] == '?' ? answer_trial_end(q) : answer_trial(q);
     }
@@ -359,23 +384,6 @@ node_of_url(const char *url)
         i++;
     }
     return i;
-}
-
-size_t
-sim_node_of_id(const char *id)
-{
-    for (size_t i = 0; i < sim.count; i++) {
-        struct member self;
-
-        if (sim.nodes[i].lab->en == NULL) {
-            continue;
-        }
-        members_self(sim.nodes[i].lab->en, &self);
-        if (strcmp(self.id, id) == 0) {
-            return i;
-        }
-    }
-    return SIM_NODES;
 }
 
 /* A local value is for its own node. */
@@ -505,26 +513,6 @@ sim_replay(bool damaged)
     free(from);
 }
 
-/* Its database is as that of this release, but for the version. */
-static void
-make_newer(size_t from, struct commit *c)
-{
-    struct commit head = sim_head(from);
-
-    *c = (struct commit){
-        .rev = head.rev + 1,
-        .schema_version = SCHEMA_VERSION + 1,
-        .fp = head.fp,
-        .parents = {head.id},
-        .parent_count = 1,
-        .at_ms = sim.wall_ms,
-    };
-    (void)snprintf(c->node, sizeof c->node, "%s", sim.nodes[from].name);
-    (void)snprintf(c->author, sizeof c->author, "admin maria");
-    (void)snprintf(c->summary, sizeof c->summary, "of a newer release");
-    c->id = commit_compute_id(c);
-}
-
 void
 sim_push_newer(size_t from, size_t to)
 {
@@ -536,7 +524,7 @@ sim_push_newer(size_t from, size_t to)
     struct error e;
     json_t *j;
 
-    make_newer(from, &newer);
+    sim_make_newer(from, &newer);
     if (sync_doc_make(
             sim.nodes[from].lab->en,
             &(struct sync_wanted){.have = &have, .have_count = 1, .on_top = &newer}, &d,

@@ -184,7 +184,32 @@ test_diverged_says_who_what_and_the_next_step(void **state)
     finds_one(x, "diverged n2");
     says(x, "cause", "n2 at 9@09090909, n1 at 8@08080808");
     says(x, "next", "n2");
+    says(x, "next", "423: overwrite on the node that holds the VIP");
     says(x, "severity", "error");
+}
+
+static void
+test_diverged_names_what_was_shared_last(void **state)
+{
+    static const struct {
+        enum shared_state state;
+        const char *wanted;
+    } rows[] = {
+        {SHARED_FOUND, "; they last shared 7@07070707"},
+        {SHARED_NONE, "; they never shared a revision"},
+        {SHARED_SOUGHT, "; what they last shared is not known"},
+        {SHARED_UNKNOWN, "; what they last shared is not known"},
+    };
+    struct fixture *x = *state;
+
+    x->nodes[1] = node("n2", 9);
+    x->nodes[1].relation = REL_DIVERGED;
+    x->nodes[1].shared.commit = node("", 7).head;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        x->nodes[1].shared.state = rows[i].state;
+        finds_one(x, "diverged n2");
+        says(x, "cause", rows[i].wanted);
+    }
 }
 
 static void
@@ -352,6 +377,37 @@ test_who_does_not_answer_is_not_counted_as_holder(void **state)
     says(x, "cause", "VIP: 192.0.2.9/24");
 }
 
+static void
+test_a_revision_that_waits_is_named_by_each_node_of_itself(void **state)
+{
+    static const struct {
+        bool going_back, failed;
+        int64_t retry_at_ms;
+        const char *part;
+    } rows[] = {
+        {false, false, 0, "it goes back at 2026-07-01T00:01:00"},
+        {true, false, 0, "not confirmed in time and goes back"},
+        {false, true, 1, "could not go back so far"},
+        {false, true, 0, "the node that is to go back does not answer"},
+    };
+    struct fixture *x = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        x->f.waiting = (struct engine_waiting){
+            .is = true,
+            .node = "n2",
+            .rev = 8,
+            .until_ms = 1782864060000,
+            .going_back = rows[i].going_back,
+            .failed = rows[i].failed,
+            .retry_at_ms = rows[i].retry_at_ms,
+        };
+        finds_one(x, "unconfirmed n1");
+        says(x, "cause", "revision 8, applied on n2; ");
+        says(x, "cause", rows[i].part);
+    }
+}
+
 int
 main(void)
 {
@@ -362,6 +418,8 @@ main(void)
         cmocka_unit_test_setup_teardown(test_this_node_is_behind_the_newest, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             test_diverged_says_who_what_and_the_next_step, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_diverged_names_what_was_shared_last, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_refusing_stands_beside_behind, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_releases, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_skew_on_either_side, set_up, tear_down),
@@ -375,6 +433,8 @@ main(void)
         cmocka_unit_test_setup_teardown(test_each_of_two_holders_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             test_who_does_not_answer_is_not_counted_as_holder, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_a_revision_that_waits_is_named_by_each_node_of_itself, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -261,6 +261,140 @@ every_graph_gives_what_its_arrows_say(void **state)
     }
 }
 
+/* -- what two histories share */
+
+static bool
+is_greater(const struct commit *a, const struct commit *b)
+{
+    return a->rev != b->rev ? a->rev > b->rev : memcmp(&a->id, &b->id, sizeof a->id) > 0;
+}
+
+static struct commit
+newest_of(struct store_lab *l, const struct hash *of, const struct hash *among, size_t count)
+{
+    struct commit found;
+    struct error e;
+
+    if (store_newest_ancestor(l->store, of, among, count, &found, &e) != ERR_OK) {
+        fail_msg("%s", e.msg);
+    }
+    return found;
+}
+
+/* All there are, from the skip'th on. */
+static void
+assert_ancestors(struct store_lab *l, struct graph *g, unsigned head, size_t skip)
+{
+    struct hash *found = calloc(STORE_ANCESTORS, sizeof *found);
+    size_t count = 0;
+    size_t wanted = 0;
+    struct error e;
+
+    assert_non_null(found);
+    for (unsigned a = 0; a < GRAPH; a++) {
+        wanted += g->above[a][head] ? 1 : 0;
+    }
+    if (store_ancestors(l->store, &g->commits[head].id, skip, found, &count, &e) != ERR_OK) {
+        fail_msg("%s", e.msg);
+    }
+    assert_int_equal(count, wanted > skip ? wanted - skip : 0);
+    for (size_t i = 0; i < count; i++) {
+        unsigned n = nth_of(g, &found[i]);
+
+        assert_true(g->above[n][head]);
+        assert_true(i > 0 || skip > 0 || n == head);
+        assert_true(
+            i == 0 || is_greater(&g->commits[nth_of(g, &found[i - 1])], &g->commits[n]));
+    }
+    free(found);
+}
+
+static void
+assert_shared(struct store_lab *l, const struct graph *g, unsigned a, unsigned b)
+{
+    struct hash *of_a = calloc(STORE_ANCESTORS, sizeof *of_a);
+    unsigned wanted = GRAPH;
+    size_t count = 0;
+    struct commit found;
+    struct error e;
+
+    assert_non_null(of_a);
+    for (unsigned n = 0; n < GRAPH; n++) {
+        if (g->above[n][a] && g->above[n][b] &&
+            (wanted == GRAPH || is_greater(&g->commits[n], &g->commits[wanted]))) {
+            wanted = n;
+        }
+    }
+    assert_int_equal(store_ancestors(l->store, &g->commits[a].id, 0, of_a, &count, &e), ERR_OK);
+    found = newest_of(l, &g->commits[b].id, of_a, count);
+    assert_int_equal(found.rev, wanted == GRAPH ? 0 : g->commits[wanted].rev);
+    assert_true(wanted == GRAPH || hash_equal(&found.id, &g->commits[wanted].id));
+    free(of_a);
+}
+
+/* With several roots, and commits with several parents as an overwrite makes them. */
+static void
+the_newest_that_two_heads_share_is_found(void **state)
+{
+    struct store_lab *l = *state;
+
+    for (unsigned seed = 11; seed <= 12; seed++) {
+        struct graph *g = calloc(1, sizeof *g);
+        unsigned apart = 0;
+
+        assert_non_null(g);
+        g->state = seed;
+        make_graph(g);
+        store_graph(l, g);
+        for (unsigned a = 0; a < GRAPH; a++) {
+            assert_ancestors(l, g, a, 0);
+            assert_ancestors(l, g, a, pick(g, 20));
+            for (unsigned b = 0; b < GRAPH; b++) {
+                assert_shared(l, g, a, b);
+                apart += g->above[a][b] || g->above[b][a] ? 0 : 1;
+            }
+        }
+        assert_in_range(apart, GRAPH, GRAPH * GRAPH);
+        free(g);
+        store_lab_fini(l);
+        store_lab_init(l);
+        store_lab_open(l);
+    }
+}
+
+static void
+what_is_not_stored_is_shared_by_nobody(void **state)
+{
+    static const struct hash unknown[2] = {{{7}}, {{8}}};
+    struct store_lab *l = *state;
+    struct commit *line = calloc(20, sizeof *line);
+    struct commit found;
+    struct hash *ids = calloc(STORE_ANCESTORS, sizeof *ids);
+    const struct hash among[4] = {unknown[0], {{9}}, unknown[1], {{1}}};
+    struct hash mixed[3];
+    size_t count = 0;
+    struct error e;
+
+    assert_non_null(line);
+    assert_non_null(ids);
+    extend(l, line, 20);
+    assert_int_equal(newest_of(l, &line[19].id, among, ARRAY_LEN(among)).rev, 0);
+    assert_int_equal(newest_of(l, &line[19].id, NULL, 0).rev, 0);
+    mixed[0] = unknown[1];
+    mixed[1] = line[3].id;
+    mixed[2] = line[9].id;
+    found = newest_of(l, &line[19].id, mixed, 3);
+    assert_true(hash_equal(&found.id, &line[9].id));
+    found = newest_of(l, &line[5].id, mixed, 3); /* the other one is above it */
+    assert_true(hash_equal(&found.id, &line[3].id));
+    assert_int_equal(newest_of(l, &line[2].id, mixed, 3).rev, 0);
+    assert_int_equal(
+        store_newest_ancestor(l->store, unknown, mixed, 3, &found, &e), ERR_NOT_FOUND);
+    assert_int_equal(store_ancestors(l->store, unknown, 0, ids, &count, &e), ERR_NOT_FOUND);
+    free(ids);
+    free(line);
+}
+
 /* -- content */
 
 static void
@@ -376,6 +510,8 @@ main(void)
         STORE_LAB_TEST(line_is_given_from_where_the_other_is),
         STORE_LAB_TEST(unknown_commits_are_named_or_passed_over),
         STORE_LAB_TEST(every_graph_gives_what_its_arrows_say),
+        STORE_LAB_TEST(the_newest_that_two_heads_share_is_found),
+        STORE_LAB_TEST(what_is_not_stored_is_shared_by_nobody),
         STORE_LAB_TEST(index_and_objects_give_the_content),
         STORE_LAB_TEST(objects_that_are_not_there_are_null),
         STORE_LAB_TEST(index_of_a_commit_whose_content_has_left_is_not_found),

@@ -1,0 +1,93 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a node makes of the answers to what it hands on; the other node is played by the test."""
+import unittest
+
+import node
+from cluster import TUNABLES, seen
+from lab import wait_for
+from peer import FakePeer
+
+ADDRESS = "127.0.0.1"
+OTHER = "ab" * 32
+
+
+class Pushed(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.node = node.Node(tunables=dict(TUNABLES, sync_call_ms=2000)).set_up()
+        cls.addClassCleanup(cls.node.close)
+        cls.node.api.unlock = True  # there is no VIP
+        cls.conns = iter(range(3001, 4000))
+
+    def setUp(self):
+        self.peer = FakePeer("fake", ADDRESS)
+        self.addCleanup(self.peer.close)
+        self.peer.enter(self.node)
+        self.addCleanup(self.node.api.expect, 200, "POST", "/api/v1/cluster/forget",
+                        {"node": "fake"})
+        wait_for(lambda: self.seen()["answers"], "it is asked")
+
+    def seen(self):
+        return seen(self.node, self.peer)
+
+    def conditions(self):
+        return [c["name"] for c in self.node.api.get("/api/v1/cluster")["conditions"]]
+
+    def push(self):
+        """The row of the peer."""
+        self.node.api.patch("/api/v1/haproxy", maxconn=next(self.conns))
+        task = self.node.api.apply()
+        self.assertEqual(task["state"], "ok", task)
+        row, = task["result"]["nodes"]
+        self.assertEqual(row["node"], "fake")
+        self.commit = task["result"]["commit"]
+        return row
+
+    def test_who_says_that_it_has_and_runs_it_has_taken_it(self):
+        self.assertEqual(self.push()["state"], "ok")
+        self.assertEqual(self.seen()["relation"], "in_step")
+
+    def test_who_has_or_runs_something_else_has_not(self):
+        for claims, words in (({"running": OTHER}, "runs abababab"),
+                              ({"head": OTHER}, "stores abababab"),
+                              ({"head": OTHER, "running": OTHER}, "stores abababab and runs abab"),
+                              ({"running": None}, "runs what is not known"),
+                              ({"head": None}, "stores nothing")):
+            with self.subTest(claims):
+                self.peer.claims = claims
+                row = self.push()
+                self.assertEqual((row["state"], row["code"]), ("failed", "not_running"), row)
+                self.assertIn("sent commit %.8s" % self.commit, row["detail"])
+                self.assertIn(words, row["detail"])
+                # What it says by itself is that it stands where it stood.
+                wait_for(lambda: self.seen()["relation"] == "behind", "it is behind")
+
+    def refuses(self):
+        wait_for(lambda: self.seen()["relation"] == "behind", "it is behind")
+        return self.seen()["refused"], "refusing" in self.conditions()
+
+    def test_who_does_not_answer_in_time_refuses_nothing(self):
+        self.peer.may_answer.clear()
+        self.addCleanup(self.peer.may_answer.set)
+        self.peer.claims = {}
+        row = self.push()
+        self.assertEqual((row["state"], row["code"]), ("failed", "timeout"), row)
+        self.assertEqual(self.refuses(), (None, False))
+
+    def test_who_cannot_try_it_refuses_nothing(self):
+        self.peer.claims, self.peer.status = {"code": "io", "detail": "the disk is full"}, 503
+        row = self.push()
+        self.assertEqual((row["state"], row["code"]), ("failed", "io"), row)
+        self.assertEqual(self.refuses(), (None, False))
+
+    def test_who_says_that_it_is_wrong_refuses_it(self):
+        self.peer.claims, self.peer.status = {"code": "invalid", "detail": "a taken port"}, 422
+        row = self.push()
+        self.assertEqual((row["state"], row["code"]), ("failed", "invalid"), row)
+        self.assertEqual(self.refuses(), ("a taken port", True))
+
+
+if __name__ == "__main__":
+    node.private_network()
+    unittest.main(verbosity=2)
