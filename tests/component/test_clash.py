@@ -5,10 +5,11 @@ whatever they say of themselves after that arrives all the same. Real nodes on a
 import unittest
 
 import node
-from cluster import TUNABLES, Cluster, in_step, join, key_of
+from cluster import TUNABLES, Cluster, head, in_step, join, key_of
 from test_conditions import conditions
 from test_members import agree, answers, members
 
+VIP = "10.77.0.200"
 ROTATING = dict(TUNABLES, former_key_ms=1000)
 
 
@@ -115,6 +116,23 @@ class Named(unittest.TestCase):
         for one in self.lab.nodes:
             node.wait_for(lambda o=one: not self.clashes(o), "it has ended")
         self.rename(self.a, "n1")
+        in_step(self.lab.nodes)
+
+    def test_6_an_address_that_became_a_vip_while_apart_stops_no_other_change(self):
+        own = key_of(self.b)["url"]
+        for other in (self.a, self.c):
+            self.lab.cut(self.b, other)
+        self.b.api.patch("/api/v1/node", url="https://%s:8443" % VIP)
+        self.assertEqual(self.b.api.apply()["state"], "ok")
+        self.a.api.create("vip_groups", name="public", addresses=[VIP + "/24"])
+        self.assertEqual(self.a.api.apply()["state"], "ok")
+        self.lab.join_all()
+        node.wait_for(lambda: head(self.b) == head(self.a), "it heals")
+        self.b.api.patch("/api/v1/node", note="moves soon")
+        self.assertEqual(self.b.api.apply()["state"], "ok")
+        self.b.api.patch("/api/v1/node", url=own)
+        self.assertEqual(self.b.api.apply()["state"], "ok")
+        self.assertEqual(self.refused(self.b, url="https://%s:8443" % VIP)["code"], "vip")
         in_step(self.lab.nodes)
 
 
