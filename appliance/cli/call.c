@@ -121,6 +121,28 @@ repeats(const char *detail, const json_t *errors)
     return first[0] != '\0' && strstr(detail, first) != NULL;
 }
 
+/* What became of it on each node, where the problem says so. */
+static void
+show_nodes(const json_t *nodes)
+{
+    const json_t *node;
+    size_t i;
+
+    json_array_foreach(nodes, i, node)
+    {
+        CLEANUP(buf_fini) struct buf line;
+        const char *code = cli_str(node, "code");
+
+        buf_init(&line, LINE_MAX_BYTES);
+        cli_put_text(&line, cli_str(node, "node"));
+        buf_printf(&line, ": %s", cli_str(node, "state"));
+        buf_printf(&line, code[0] != '\0' ? " (%s)" : "%s", code);
+        buf_puts(&line, cli_str(node, "detail")[0] != '\0' ? ": " : "");
+        cli_put_text(&line, cli_str(node, "detail"));
+        fprintf(stderr, "  %s\n", buf_str(&line));
+    }
+}
+
 /* A problem (RFC 9457) as people read it: what, then where, one line each. */
 static void
 explain(const struct cli *c, const json_t *problem, struct rest_answer *answer)
@@ -147,6 +169,7 @@ explain(const struct cli *c, const json_t *problem, struct rest_answer *answer)
         fprintf(stderr, "lockstep: %s\n", buf_str(&line));
     }
     show_problems(errors);
+    show_nodes(json_object_get(problem, "nodes"));
     if (cli_int(problem, "dropped") > 0) {
         cli_error("and %lld more", cli_int(problem, "dropped"));
     }

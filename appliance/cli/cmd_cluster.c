@@ -74,8 +74,8 @@ show_conditions(const struct cli *c, const json_t *conditions)
 static void
 show_cluster(struct cli *c, const json_t *answer)
 {
-    static const char *const heads[] = {"NODE",     "STORED",  "RUNNING", "LOCAL",  "SERVING",
-                                        "RELATION", "RELEASE", "ANSWER",  "ADDRESS"};
+    static const char *const heads[] = {"NODE",     "STORED",  "RUNNING", "LOCAL", "SERVING",
+                                        "RELATION", "RELEASE", "ANSWER",  "KEY",   "ADDRESS"};
     const json_t *nodes = json_object_get(answer, "nodes");
     struct table *t = table_new(c, heads, ARRAY_LEN(heads));
     size_t i;
@@ -96,6 +96,7 @@ show_cluster(struct cli *c, const json_t *answer)
         table_cell(
             t, answers && !self ? arena_printf(c->arena, "%lld ms", cli_int(node, "answer_ms"))
                                 : NULL);
+        table_cell(t, cli_str(node, "key_fingerprint"));
         table_cell(t, cli_str(node, "url"));
     }
     table_print(t);
@@ -166,6 +167,7 @@ cmd_peerkey(struct cli *c, int argc, char **argv)
                                               : "none yet: lockstep set node url=https://...");
         show_line("public key", "%s", cli_str(answer, "pin"));
         show_line("peer key", "%s", cli_str(answer, "key"));
+        show_line("fingerprint", "%s (of the peer key)", cli_str(answer, "fingerprint"));
     }
     json_decref(answer);
     return status;
@@ -181,12 +183,18 @@ show_checks(const json_t *answer)
 
     json_array_foreach(json_object_get(answer, "checks"), i, check)
     {
+        const char *next = cli_str(check, "next");
+
         printf(
-            "%-4s %-13s %s\n", json_is_true(json_object_get(check, "ok")) ? "ok" : "no",
-            cli_str(check, "name"), cli_str(check, "detail"));
+            "%-7s %-13s %s\n", cli_str(check, "state"), cli_str(check, "name"),
+            cli_str(check, "detail"));
+        if (next[0] != '\0') {
+            printf("%-7s %-13s %s\n", "", "", next);
+        }
     }
 }
 
+/* What is a warning stops nothing. */
 static bool
 all_pass(const json_t *answer)
 {
@@ -195,7 +203,7 @@ all_pass(const json_t *answer)
 
     json_array_foreach(json_object_get(answer, "checks"), i, check)
     {
-        if (!json_is_true(json_object_get(check, "ok"))) {
+        if (strcmp(cli_str(check, "state"), "failed") == 0) {
             return false;
         }
     }

@@ -9,6 +9,7 @@
 #include "base/crashpoint.h"
 #include "base/log.h"
 #include "engine/apply_job.h"
+#include "engine/members_clash.h"
 #include "engine/problems_json.h"
 #include "engine/watcher.h"
 
@@ -317,10 +318,16 @@ check_draft(
         code = only_candidate(v, ret_only, now_s(en), &after, p, e);
     }
     if (code == ERR_OK) {
+        code = confirm_refuse(en, &v->now, &after, e);
+    }
+    if (code == ERR_OK) {
         code = edit_keeps_pages(&v->now, &after, p, e);
     }
     if (code == ERR_OK && q->confirm_s > 0) {
         code = apply_check_confirm(&v->now, &after, p, e);
+    }
+    if (code == ERR_OK) {
+        code = members_check_own(en, &v->now, &after, p, e);
     }
     return code == ERR_OK ? actor_may(en, q->who, v->now.shared, after.shared, p, e) : code;
 }
@@ -336,16 +343,19 @@ check_skipped(
         char pointer[POINTER_BYTES];
         struct member found;
         struct error unused;
+        err_t code = members_find(en, q->skip_nodes[i], &found, &unused);
 
-        if (members_find(en, q->skip_nodes[i], &found, &unused) == ERR_OK) {
+        if (code == ERR_OK) {
             crypt_wipe(&found, sizeof found);
             continue;
         }
         (void)snprintf(pointer, sizeof pointer, "/skip_nodes/%zu", i);
         problems_add(
-            p, SEVERITY_ERROR, "no_such_node", &(struct problem){.pointer = pointer},
-            "There is no other node \"%.*s\" in the cluster.",
-            problems_cut(q->skip_nodes[i], COMMIT_NODE_BYTES), q->skip_nodes[i]);
+            p, SEVERITY_ERROR, code == ERR_CONFLICT ? "two_nodes" : "no_such_node",
+            &(struct problem){.pointer = pointer}, "%s \"%.*s\"%s.",
+            code == ERR_CONFLICT ? "More than one node is called" : "There is no other node",
+            problems_cut(q->skip_nodes[i], COMMIT_NODE_BYTES), q->skip_nodes[i],
+            code == ERR_CONFLICT ? ": say the id of one" : " in the cluster");
     }
     return p->errors > errors ? error_set(e, ERR_INVALID, "%s", edit_first_error(p)) : ERR_OK;
 }
@@ -375,11 +385,8 @@ check_request(
     CLEANUP(view_cleanup) struct view *v = engine_view(en);
     CLEANUP(pair_cleanup) struct snapshot_pair after = {NULL, NULL};
     char hex[SHA256_HEX + 1];
-    err_t code = confirm_refuse(en, e);
+    err_t code = check_skipped(en, q, p, e);
 
-    if (code == ERR_OK) {
-        code = check_skipped(en, q, p, e);
-    }
     if (code != ERR_OK) {
         return code;
     }
@@ -403,8 +410,14 @@ check_request(
         }
     }
     code = edit_check(q->ops, &v->now, now_s(en), &after, p, e);
+    if (code == ERR_OK) {
+        code = confirm_refuse(en, &v->now, &after, e);
+    }
     if (code == ERR_OK && q->confirm_s > 0) {
         code = apply_check_confirm(&v->now, &after, p, e);
+    }
+    if (code == ERR_OK) {
+        code = members_check_own(en, &v->now, &after, p, e);
     }
     return code == ERR_OK ? actor_may(en, q->who, v->now.shared, after.shared, p, e) : code;
 }

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "engine/apply_job.h"
 #include "engine/members.h"
+#include "engine/members_clash.h"
 #include "engine/operator.h"
 #include "engine/sync.h"
 #include "haproxy/admin.h"
@@ -139,14 +140,14 @@ act_plan(struct apply *a, struct error *e)
         return AE_NOTHING;
     }
     code = check_base(a, e);
-    if (code == ERR_OK && apply_changes_content(a)) {
-        code = confirm_refuse(a->en, e);
-    }
     if (code == ERR_OK && a->mode == APPLY_TRIAL) {
         code = standby_check(a->en, &a->trial, e);
     }
     if (code == ERR_OK) {
         code = make_candidate(a, e);
+    }
+    if (code == ERR_OK && apply_changes_content(a)) {
+        code = confirm_refuse(a->en, &a->view->now, &a->candidate, e);
     }
     if (code == ERR_OK && a->confirm_s > 0) {
         code = apply_check_confirm(&a->view->now, &a->candidate, a->problems, e);
@@ -163,8 +164,10 @@ act_plan(struct apply *a, struct error *e)
     validate_all(&a->candidate, clock_wall_ms(a->en->config->clock) / 1000, a->problems);
     if (apply_changes_content(a)) {
         validate_webui_kept(&a->view->now, &a->candidate, a->problems);
+        /* Another node may have been renamed since this was asked for. */
+        code = members_check_own(a->en, &a->view->now, &a->candidate, a->problems, e);
     }
-    if (a->problems->errors > errors) {
+    if (code != ERR_OK || a->problems->errors > errors) {
         return event_of(error_set(e, ERR_INVALID, "%s", edit_first_error(a->problems)));
     }
     if (a->mode != APPLY_FOLLOW) {

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "engine/commit.h"
+#include "engine/members_clash.h"
 #include "engine/operator.h"
 #include "model/validate.h"
 
@@ -34,6 +35,9 @@ write_draft(
     CLEANUP(draft_plan_fini) struct draft_plan plan = {.put_cap = 0};
     err_t code = actor_may(en, who, v->draft.shared, after->shared, p, e);
 
+    if (code == ERR_OK) {
+        code = members_check_own(en, &v->draft, after, p, e);
+    }
     if (code != ERR_OK) {
         return code;
     }
@@ -109,6 +113,9 @@ edit_try(
 
     if (code == ERR_OK) {
         code = edit_check(set, &v->draft, now_s(en), &after, p, e);
+    }
+    if (code == ERR_OK && !direct) {
+        code = members_check_own(en, &v->draft, &after, p, e);
     }
     if (code == ERR_OK) {
         *ret_shared = snapshot_ref(after.shared);

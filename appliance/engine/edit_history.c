@@ -9,6 +9,7 @@
 #include "base/x509.h"
 #include "engine/edit.h"
 #include "engine/inner.h"
+#include "engine/members_clash.h"
 #include "model/belong.h"
 
 #define PATH_BYTES  ((size_t)4096)
@@ -258,6 +259,9 @@ restore_on_engine(struct engine *en, void *ctx, struct error *e)
             edit_first_error(call->p));
     }
     code = actor_may(en, call->who, v->draft.shared, after.shared, call->p, e);
+    if (code == ERR_OK) {
+        code = members_check_own(en, &v->draft, &after, call->p, e);
+    }
     if (code != ERR_OK) {
         return code;
     }

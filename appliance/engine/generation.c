@@ -323,38 +323,46 @@ test_binds(
 }
 
 err_t
-generation_bind_test(
-    struct engine *en, const struct snapshot_pair *candidate,
-    const struct snapshot_pair *running, size_t *ret_count, struct problems *p, struct error *e)
+generation_try_binds(
+    struct engine *en, struct bind *wanted, size_t *count, const struct snapshot_pair *running,
+    struct problems *p, struct error *e)
 {
-    struct bind *wanted = NULL;
-    struct bind *held = NULL;
     CLEANUP(members_tables_fini) struct members_tables tables;
     char address[MEMBER_IP_BYTES];
-    size_t wanted_count;
+    struct bind *held = NULL;
     size_t held_count = 0;
-    size_t count = 0;
-    err_t code = ERR_OK;
+    size_t all = *count;
 
     members_tables_get(en, &tables);
-    members_tables_address(&tables, candidate->local, address);
-    wanted_count = validate_binds(candidate, address, &wanted);
     if (running != NULL) {
         members_tables_address(&tables, running->local, address);
         held_count = validate_binds(running, address, &held);
     }
-
-    for (size_t i = 0; i < wanted_count; i++) {
+    *count = 0;
+    for (size_t i = 0; i < all; i++) {
         if (!has_bind(held, held_count, &wanted[i])) {
-            wanted[count++] = wanted[i];
+            wanted[(*count)++] = wanted[i];
         }
     }
-    if (count > 0) {
-        code = test_binds(en, wanted, count, p, e);
-    }
-    *ret_count = count;
-    free(wanted);
     free(held);
+    return *count > 0 ? test_binds(en, wanted, *count, p, e) : ERR_OK;
+}
+
+err_t
+generation_bind_test(
+    struct engine *en, const struct snapshot_pair *candidate,
+    const struct snapshot_pair *running, size_t *ret_count, struct problems *p, struct error *e)
+{
+    CLEANUP(members_tables_fini) struct members_tables tables;
+    struct bind *wanted = NULL;
+    char address[MEMBER_IP_BYTES];
+    err_t code;
+
+    members_tables_get(en, &tables);
+    members_tables_address(&tables, candidate->local, address);
+    *ret_count = validate_binds(candidate, address, &wanted);
+    code = generation_try_binds(en, wanted, ret_count, running, p, e);
+    free(wanted);
     return code;
 }
 

@@ -4,6 +4,7 @@
 #define LOCKSTEP_ENGINE_GENERATION_H
 
 #include "engine/inner.h"
+#include "model/validate.h"
 
 /* Without validate_all. */
 MUST_USE err_t generation_render(
@@ -28,6 +29,12 @@ MUST_USE err_t generation_bind_test(
     struct engine *en, const struct snapshot_pair *candidate,
     const struct snapshot_pair *running, size_t *ret_count, struct problems *p,
     struct error *e);
+
+/* The same of these; their order is another one afterwards. *count: in, how many; out, how many
+ * were tried. */
+MUST_USE err_t generation_try_binds(
+    struct engine *en, struct bind *wanted, size_t *count, const struct snapshot_pair *running,
+    struct problems *p, struct error *e);
 
 /* A row of the table of generations; any thread. */
 MUST_USE err_t generation_put(struct engine *en, const struct generation *g, struct error *e);

@@ -62,17 +62,32 @@ err_t
 members_find(struct engine *en, const char *spec, struct member *ret, struct error *e)
 {
     CLEANUP(member_list_free) struct member_list list = members_get(en);
+    const struct member *named = NULL;
 
     for (size_t i = 0; i < list.count; i++) {
         const struct member *m = &list.items[i];
 
-        if (i != list.self && !m->gone &&
-            (strcmp(m->id, spec) == 0 || strcmp(m->name, spec) == 0)) {
+        if (i == list.self || m->gone) {
+            continue;
+        }
+        if (strcmp(m->id, spec) == 0) {
             *ret = *m;
             return ERR_OK;
         }
+        if (strcmp(m->name, spec) == 0) {
+            if (named != NULL) {
+                return error_set(
+                    e, ERR_CONFLICT, "two nodes are called \"%s\": say the id of one, %s or %s",
+                    spec, named->id, m->id);
+            }
+            named = m;
+        }
     }
-    return error_set(e, ERR_NOT_FOUND, "there is no other node \"%s\"", spec);
+    if (named == NULL) {
+        return error_set(e, ERR_NOT_FOUND, "there is no other node \"%s\"", spec);
+    }
+    *ret = *named;
+    return ERR_OK;
 }
 
 int

@@ -24,7 +24,8 @@ void member_list_free(struct member_list *l); /* wipes the keys; also for CLEANU
 bool member_list_has(const struct member_list *l, const char *id);
 struct member_list members_get(struct engine *en);
 void members_self(struct engine *en, struct member *ret);
-/* Of another node that is no tombstone; spec: an id or a name. ERR_NOT_FOUND. */
+/* Of another node that is no tombstone; spec: an id or a name. ERR_NOT_FOUND; ERR_CONFLICT: two
+ * nodes have the name. */
 MUST_USE err_t
 members_find(struct engine *en, const char *spec, struct member *ret, struct error *e);
 /* The schema_version to write with: the newest that all members and the head know. *ret_behind:
@@ -64,7 +65,8 @@ void members_listens(struct engine *en, char ret[MEMBER_URL_BYTES]);
  * the others, unless it joins. What is older than a removal that was made meanwhile, of this
  * node or of the one that was asked, is passed over, and so is all that a forgotten node tells
  * unless it joins again: its record is newer than the tombstone then.
- * ERR_INVALID: two nodes of one name or one address, which are named; ERR_LIMIT. */
+ * Two nodes of one name or one address are both taken, and told (sync/condition.h). ERR_LIMIT.
+ */
 enum members_how {
     MEMBERS_TOLD,
     MEMBERS_ASKED, /* the answer of a node that was asked as a member */

@@ -14,29 +14,6 @@ struct merging {
     bool forgotten; /* by the others */
 };
 
-static err_t
-check_clash(const struct member_list *l, const struct member *m, struct error *e)
-{
-    for (size_t i = 0; i < l->count; i++) {
-        const struct member *other = &l->items[i];
-
-        if (other->gone || m->gone || strcmp(other->id, m->id) == 0) {
-            continue;
-        }
-        if (strcmp(other->name, m->name) == 0) {
-            return error_set(
-                e, ERR_INVALID, "two nodes are called \"%s\": give one of them another name",
-                m->name);
-        }
-        if (m->url[0] != '\0' && strcmp(other->url, m->url) == 0) {
-            return error_set(
-                e, ERR_INVALID, "the nodes \"%s\" and \"%s\" have one address, %s", other->name,
-                m->name, m->url);
-        }
-    }
-    return ERR_OK;
-}
-
 /* Somebody knows a newer record of this node than it has itself: its database is an old one, or
  * it was forgotten. */
 static void
@@ -65,7 +42,6 @@ take_one(struct member_list *l, const struct member *m, struct merging *g, struc
     size_t at = members_place(l, m->id);
     bool own_word = g->offer->from != NULL && strcmp(g->offer->from, m->id) == 0;
     struct member *held = &l->items[at];
-    err_t code;
 
     if (at == l->self) {
         take_self(held, m, g);
@@ -91,10 +67,8 @@ take_one(struct member_list *l, const struct member *m, struct merging *g, struc
         }
         return ERR_OK;
     }
-    code = check_clash(l, m, e);
-    if (code != ERR_OK) {
-        return code;
-    }
+    /* Two nodes that took one name or address while apart are both taken: to refuse a record
+     * would keep its key and its next name from arriving, too. */
     if (at == l->count) {
         *held = *m;
         l->count++;

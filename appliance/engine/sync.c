@@ -228,6 +228,8 @@ decide_on_engine(struct engine *en, void *ctx, struct error *e)
     verdict = push_verdict(&facts);
     if (t->origin->how == SYNC_JOINED && verdict == PUSH_DIVERGED) {
         verdict = PUSH_ADVANCE;
+    } else if (t->origin->how == SYNC_JOINED && verdict == PUSH_STALE) {
+        verdict = PUSH_SAME; /* the others take over what is newer here */
     }
     switch (verdict) {
     case PUSH_SAME: t->ret->refusal = push_verdict_name(verdict); return ERR_OK;
@@ -473,6 +475,42 @@ sync_commit_get(struct engine *en, const struct hash *id, struct commit *ret, st
     struct getting g = {id, ret};
 
     return engine_run(en, get_on_engine, &g, e);
+}
+
+struct relating {
+    const struct commit *other;
+    enum relation *ret;
+};
+
+static err_t
+relate_on_engine(struct engine *en, void *ctx, struct error *e)
+{
+    const struct relating *x = ctx;
+    const struct commit *own = &en->live.head;
+    struct sync_head head = {
+        x->other->id, x->other->fp, x->other->rev, x->other->schema_version};
+    struct sync_view seen = {.have = false};
+    struct looking l = {&x->other->id, &seen};
+    struct relation_facts facts;
+    bool leads = false;
+    err_t code = look_on_engine(en, &l, e);
+
+    if (code == ERR_OK) {
+        code = store_is_ancestor(en->store, &own->id, &x->other->id, &leads, e);
+    }
+    if (code == ERR_OK) {
+        facts = sync_facts(own, &head, &seen, leads);
+        *x->ret = relation_of(&facts);
+    }
+    return code;
+}
+
+err_t
+sync_relate(struct engine *en, const struct commit *other, enum relation *ret, struct error *e)
+{
+    struct relating x = {other, ret};
+
+    return engine_run(en, relate_on_engine, &x, e);
 }
 
 struct replacing {

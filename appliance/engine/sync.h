@@ -39,7 +39,7 @@ struct relation_facts sync_facts(
 enum sync_how {
     SYNC_PUSHED, /* another node's apply */
     SYNC_PULLED, /* healing */
-    SYNC_JOINED, /* whatever this node had; that stays in history */
+    SYNC_JOINED, /* whatever this node had, unless that is newer; it stays in history */
     SYNC_STORED, /* history alone: nothing is activated */
 };
 
@@ -79,6 +79,9 @@ MUST_USE err_t sync_weigh(
 /* A commit that is stored here. ERR_NOT_FOUND. */
 MUST_USE err_t
 sync_commit_get(struct engine *en, const struct hash *id, struct commit *ret, struct error *e);
+/* What a commit that is stored here is to this node's head. ERR_NOT_FOUND. */
+MUST_USE err_t
+sync_relate(struct engine *en, const struct commit *other, enum relation *ret, struct error *e);
 /* Makes c, which has the content of own and own among its parents, the head, when own still is
  * it (else ERR_CONFLICT); nothing is left to do when the head is c or follows from it, which
  * this node got back from another one. Nothing that HAProxy loads is another then. */

@@ -9,7 +9,7 @@
 /* With the local container of this moment. */
 static err_t
 try_content(
-    struct engine *en, const struct sync_weighed *w, struct sync_checked *ret,
+    struct engine *en, const struct sync_weighed *w, bool overwrites, struct sync_checked *ret,
     struct problems *p, struct error *e)
 {
     CLEANUP(view_cleanup) struct view *v = engine_view(en);
@@ -19,9 +19,11 @@ try_content(
     err_t code;
 
     if (!hash_equal(&v->head.id, &w->own)) {
+        ret->result.refusal = push_verdict_name(PUSH_MOVED);
         return error_set(e, ERR_CONFLICT, "the head of this node moved meanwhile");
     }
-    code = edit_keeps_pages(&v->now, &candidate, p, e);
+    /* As a push, which an overwrite is: nobody could leave this node out of it. */
+    code = overwrites ? ERR_OK : edit_keeps_pages(&v->now, &candidate, p, e);
     if (code == ERR_OK) {
         code = apply_render(en, &candidate, p, &files, e);
     }
@@ -53,7 +55,7 @@ sync_check(
         ret->fp = w.fp;
         ret->same = true;
     } else if (code == ERR_OK) {
-        code = try_content(en, &w, ret, p, e);
+        code = try_content(en, &w, d->has_expected, ret, p, e);
     }
     snapshot_unref(w.shared);
     return code;

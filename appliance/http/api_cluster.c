@@ -90,14 +90,16 @@ http_cluster_compare(struct request *r)
 static void
 reply_key(struct request *r)
 {
+    char print[MEMBER_PRINT_BYTES];
     struct member self;
 
     members_self(r->http->config.engine, &self);
+    member_key_print(self.key, print);
     reply_json(
         r, 200,
         json_pack(
-            "{s:s, s:s, s:s, s:s, s:s}", "node", self.name, "id", self.id, "url", self.url,
-            "key", self.key, "pin", self.pin));
+            "{s:s, s:s, s:s, s:s, s:s, s:s}", "node", self.name, "id", self.id, "url", self.url,
+            "key", self.key, "fingerprint", print, "pin", self.pin));
     crypt_wipe(&self, sizeof self);
 }
 
@@ -153,7 +155,7 @@ static bool
 read_join(struct request *r, struct cluster_join *ret)
 {
     /* The answer of GET /api/v1/cluster/key may be sent as it is. */
-    static const char *const keys[] = {"url", "key", "pin", "node", "id", NULL};
+    static const char *const keys[] = {"url", "key", "pin", "node", "id", "fingerprint", NULL};
 
     if (!request_only_keys(r, keys) || !read_text(r, "url", &ret->url) ||
         !read_text(r, "key", &ret->key) || !read_text(r, "pin", &ret->pin) ||
@@ -179,6 +181,23 @@ read_join(struct request *r, struct cluster_join *ret)
 }
 
 static void
+name_failed_check(const json_t *checks, err_t code, struct error *e)
+{
+    for (size_t i = 0; i < json_array_size(checks); i++) {
+        const json_t *check = json_array_get(checks, i);
+
+        if (strcmp(json_string_value(json_object_get(check, "state")), "failed") == 0) {
+            (void)error_set(
+                e, code, "%s: %.110s: %.110s",
+                json_string_value(json_object_get(check, "name")),
+                json_string_value(json_object_get(check, "detail")),
+                json_string_value(json_object_get(check, "next")));
+            return;
+        }
+    }
+}
+
+static void
 join_cluster(struct request *r)
 {
     struct cluster_join j = {.plan = false};
@@ -191,18 +210,7 @@ join_cluster(struct request *r)
     }
     code = cluster_join(r->http->config.cluster, &j, r->actor.name, &result, &e);
     if (code != ERR_OK && !(j.plan && code == ERR_CONFLICT)) {
-        json_t *checks = json_object_get(result, "checks");
-
-        for (size_t i = 0; i < json_array_size(checks); i++) {
-            const json_t *check = json_array_get(checks, i);
-
-            if (!json_is_true(json_object_get(check, "ok"))) {
-                (void)error_set(
-                    &e, code, "%s: %.200s", json_string_value(json_object_get(check, "name")),
-                    json_string_value(json_object_get(check, "detail")));
-                break;
-            }
-        }
+        name_failed_check(json_object_get(result, "checks"), code, &e);
         reply_error(r, &e, NULL);
         json_decref(result);
         return;
@@ -336,12 +344,14 @@ overwrite_nodes(struct request *r)
         reply_error(r, &e, NULL);
         return;
     }
-    if (cluster_overwrite(r->http->config.cluster, &q, &result, &e) != ERR_OK) {
-        json_decref(result);
-        reply_error(r, &e, NULL);
+    if (cluster_overwrite(r->http->config.cluster, &q, &result, &e) == ERR_OK) {
+        reply_json(r, 200, result);
         return;
     }
-    reply_json(r, 200, result);
+    reply_refusal(
+        r, &e, json_string_value(json_object_get(result, "code")),
+        json_pack("{s:O}", "nodes", json_object_get(result, "nodes")));
+    json_decref(result);
 }
 
 /* ---- drafts ---- */

@@ -14,6 +14,7 @@
 #include "http/reply.h"
 #include "http/wait.h"
 #include "routes_gen.h"
+#include "sync/admit.h"
 #include "sync/cluster.h"
 #include "sync/drafts.h"
 
@@ -71,6 +72,19 @@ http_peer_members_create(struct request *r)
         cluster_wake(r->http->config.cluster);
     }
     reply_members(r, taken.late);
+}
+
+void
+http_peer_admit(struct request *r)
+{
+    json_t *found = NULL;
+    struct error e;
+
+    if (cluster_admit(r->http->config.cluster, r->json, &found, &e) != ERR_OK) {
+        reply_error(r, &e, NULL);
+        return;
+    }
+    reply_json(r, 200, found);
 }
 
 /* ---- the draft ---- */
@@ -265,7 +279,7 @@ struct sender {
 };
 
 static void
-find_sender(struct request *r, struct sender *ret)
+find_sender(struct request *r, const struct sync_doc *d, bool asks, struct sender *ret)
 {
     const char *from = r->header.node_id != NULL ? r->header.node_id : "unknown";
     struct error unused;
@@ -275,7 +289,10 @@ find_sender(struct request *r, struct sender *ret)
         ret->origin.from = ret->member.name;
     }
     crypt_wipe(ret->member.key, sizeof ret->member.key);
-    ret->origin.outranks = cluster_outranks(r->http->config.cluster, ret->member.id);
+    if (d->has_expected) {
+        ret->origin.outranks =
+            cluster_outranks(r->http->config.cluster, ret->member.id, asks || d->more);
+    }
 }
 
 /* What is not taken, and why. */
@@ -305,7 +322,7 @@ http_peer_check(struct request *r)
     err_t code = sync_doc_read(r->json, &d, &e);
 
     if (code == ERR_OK) {
-        find_sender(r, &sender);
+        find_sender(r, &d, true, &sender);
         code = sync_check(r->http->config.engine, &d, &sender.origin, &checked, p, &e);
     }
     if (code == ERR_OK) {
@@ -350,7 +367,7 @@ http_peer_trial(struct request *r)
     err_t code = sync_doc_read(r->json, &d, &e);
 
     if (code == ERR_OK) {
-        find_sender(r, &sender);
+        find_sender(r, &d, true, &sender);
         code = sync_trial(r->http->config.engine, &d, &sender.origin, &tried, &e);
     }
     if (code != ERR_OK) {
@@ -389,7 +406,7 @@ http_peer_config_replace(struct request *r)
     bool piece = code == ERR_OK && d.more;
 
     if (code == ERR_OK) {
-        find_sender(r, &sender);
+        find_sender(r, &d, false, &sender);
     }
     if (piece) {
         code = sync_piece_take(r->http->config.engine, &d, &sender.origin, &result, &e);

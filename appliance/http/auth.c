@@ -13,7 +13,6 @@
 #define COOKIE_PREFIX    "lockstep_session_"
 #define COOKIE_HEX       8
 #define CREDENTIAL_BYTES 128
-#define KEY_PRINT_BYTES  9
 #define KEY_ARENA_BYTES  65536 /* a key names up to 1000 pools */
 
 void
@@ -181,24 +180,13 @@ allowed(struct request *r)
     return true;
 }
 
-/* Keys are compared by people by this. */
-static void
-key_print(const char *key, char ret[KEY_PRINT_BYTES])
-{
-    struct hash h = sha256(key, strlen(key));
-    char hex[SHA256_HEX + 1];
-
-    hash_hex(&h, hex);
-    (void)snprintf(ret, KEY_PRINT_BYTES, "%.8s", hex);
-}
-
 /* Who presents a key learns enough to see which of two keys is the wrong one. */
 static bool
 is_peer(struct request *r)
 {
     struct engine *en = r->http->config.engine;
     const char *key = header_bearer(&r->header);
-    char given[KEY_PRINT_BYTES], own[KEY_PRINT_BYTES];
+    char given[MEMBER_PRINT_BYTES], own[MEMBER_PRINT_BYTES];
     struct member self;
 
     if (key == NULL || !is_credential(key, strlen(key))) {
@@ -214,8 +202,8 @@ is_peer(struct request *r)
         return true;
     }
     members_self(en, &self);
-    key_print(key, given);
-    key_print(self.key, own);
+    member_key_print(key, given);
+    member_key_print(self.key, own);
     reply_problem(
         r, 401, "wrong_peer_key",
         "a key with the fingerprint %s arrived, that of the node %s (release %s) has %s", given,

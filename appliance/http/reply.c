@@ -216,6 +216,20 @@ reply_problem_items(
 }
 
 void
+reply_refusal(struct request *r, const struct error *e, const char *code, json_t *fields)
+{
+    int status = error_http_status(e->code);
+    json_t *json = problem_json(r, status, code, e->msg);
+
+    ASSERT(json_object_update(json, fields) == 0);
+    json_decref(fields);
+    put_json(r, status, TYPE_PROBLEM, json);
+    if (status == 503) {
+        reply_retry_after(r, REPLY_BUSY_S);
+    }
+}
+
+void
 reply_problems(struct request *r, const struct problems *problems)
 {
     const struct problem *first = first_error(problems);

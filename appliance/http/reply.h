@@ -24,6 +24,9 @@ void reply_error(struct request *r, const struct error *e, const struct problems
 /* items: the list of its problems as JSON; none where it is no list. */
 void reply_problem_items(
     struct request *r, int status, const char *code, const char *detail, json_t *items);
+/* The status that belongs to the code of e; code: for programs. fields (taken over): what else
+ * the problem has. */
+void reply_refusal(struct request *r, const struct error *e, const char *code, json_t *fields);
 /* 422 with the problems. */
 void reply_problems(struct request *r, const struct problems *problems);
 /* 503 and Retry-After. */

@@ -101,21 +101,30 @@ is_same(const struct sockaddr *sa, int family, const void *wanted)
     return memcmp(&in6.sin6_addr, wanted, sizeof in6.sin6_addr) == 0;
 }
 
-bool
-holding_has(struct holding *h, const char *address)
+/* A literal, perhaps with "/prefix" behind. */
+static bool
+parse(const char *address, int *ret_family, struct in6_addr *ret)
 {
     char text[INET6_ADDRSTRLEN];
-    struct in6_addr wanted;
     size_t len = strcspn(address, "/");
-    int family = memchr(address, ':', len) != NULL ? AF_INET6 : AF_INET;
-    bool found = false;
 
     if (len >= sizeof text) {
         return false;
     }
     memcpy(text, address, len);
     text[len] = '\0';
-    if (inet_pton(family, text, &wanted) != 1) {
+    *ret_family = strchr(text, ':') != NULL ? AF_INET6 : AF_INET;
+    return inet_pton(*ret_family, text, ret) == 1;
+}
+
+bool
+holding_has(struct holding *h, const char *address)
+{
+    struct in6_addr wanted;
+    int family;
+    bool found = false;
+
+    if (!parse(address, &family, &wanted)) {
         return false;
     }
     lock_take(&h->lock);
@@ -125,4 +134,64 @@ holding_has(struct holding *h, const char *address)
     }
     lock_give(&h->lock);
     return found;
+}
+
+/* The bytes of an address, or none. */
+static size_t
+bytes_of(const struct sockaddr *sa, struct in6_addr *ret)
+{
+    struct sockaddr_in in;
+    struct sockaddr_in6 in6;
+
+    if (sa == NULL) {
+        return 0;
+    }
+    if (sa->sa_family == AF_INET) {
+        memcpy(&in, sa, sizeof in);
+        memcpy(ret, &in.sin_addr, sizeof in.sin_addr);
+        return sizeof in.sin_addr;
+    }
+    memcpy(&in6, sa, sizeof in6);
+    *ret = in6.sin6_addr;
+    return sizeof *ret;
+}
+
+/* i has an address of the same family. */
+static bool
+is_in_network(const struct ifaddrs *i, const struct in6_addr *other)
+{
+    struct in6_addr own, mask;
+    size_t bytes = bytes_of(i->ifa_addr, &own);
+
+    if (bytes != bytes_of(i->ifa_netmask, &mask)) {
+        return false;
+    }
+    for (size_t k = 0; k < bytes; k++) {
+        if (((own.s6_addr[k] ^ other->s6_addr[k]) & mask.s6_addr[k]) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+enum holding_place
+holding_place_of(struct holding *h, const char *own, const char *other)
+{
+    enum holding_place place = HOLDING_ELSEWHERE;
+    struct in6_addr a, b;
+    int family, other_family;
+
+    if (h == NULL || !parse(own, &family, &a) || !parse(other, &other_family, &b)) {
+        return HOLDING_ELSEWHERE;
+    }
+    lock_take(&h->lock);
+    refresh(h);
+    for (const struct ifaddrs *i = h->list; i != NULL; i = i->ifa_next) {
+        if (place != HOLDING_TOGETHER && is_same(i->ifa_addr, family, &a)) {
+            place = family == other_family && is_in_network(i, &b) ? HOLDING_TOGETHER
+                                                                   : HOLDING_APART;
+        }
+    }
+    lock_give(&h->lock);
+    return place;
 }

@@ -16,4 +16,10 @@ void holding_close(struct holding *h); /* NULL is allowed */
  * does not answer. */
 bool holding_has(struct holding *h, const char *address);
 
+enum holding_place { HOLDING_ELSEWHERE, HOLDING_APART, HOLDING_TOGETHER };
+
+/* Whether other (a literal) lies in the network of own: of the interface that has own.
+ * HOLDING_ELSEWHERE: none has it, or h is NULL. */
+enum holding_place holding_place_of(struct holding *h, const char *own, const char *other);
+
 #endif

@@ -2,9 +2,11 @@
 #include "model/member.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/crypt.h"
 #include "base/json.h"
 #include "model/value.h"
 
@@ -73,6 +75,16 @@ member_tables_address(const char *own, const char *url, char ret[MEMBER_IP_BYTES
         spelled.len > 0) {
         memcpy(ret, buf_str(&spelled), spelled.len + 1);
     }
+}
+
+void
+member_key_print(const char *key, char ret[MEMBER_PRINT_BYTES])
+{
+    struct hash h = sha256(key, strlen(key));
+    char hex[SHA256_HEX + 1];
+
+    hash_hex(&h, hex);
+    (void)snprintf(ret, MEMBER_PRINT_BYTES, "%.8s", *key != '\0' ? hex : "");
 }
 
 /* ---- from JSON ---- */

@@ -11,10 +11,11 @@
 
 #include "base/error.h"
 
-#define MEMBER_ID_BYTES  33 /* 32 lower-case hex digits and the NUL */
-#define MEMBER_KEY_BYTES 65 /* up to 64 characters; one made here: 43, 32 random bytes */
-#define MEMBER_IP_BYTES  46
-#define MEMBER_URL_BYTES 256
+#define MEMBER_ID_BYTES    33 /* 32 lower-case hex digits and the NUL */
+#define MEMBER_KEY_BYTES   65 /* up to 64 characters; one made here: 43, 32 random bytes */
+#define MEMBER_IP_BYTES    46
+#define MEMBER_URL_BYTES   256
+#define MEMBER_PRINT_BYTES 9
 
 struct member {
     char id[MEMBER_ID_BYTES];
@@ -40,6 +41,8 @@ json_t *member_to_json(const struct member *m);
  * field. *ret has no key. */
 MUST_USE err_t member_from_json(const json_t *j, struct member *ret, struct error *e);
 bool member_id_valid(const char *id);
+/* Keys are compared by people by this: 8 hex digits; "" of "". */
+void member_key_print(const char *key, char ret[MEMBER_PRINT_BYTES]);
 /* The address, in its one spelling, at which a node takes stick tables: own, else that in its
  * URL. "" where this is a name, or an address of no text type machine_ip. */
 void member_tables_address(const char *own, const char *url, char ret[MEMBER_IP_BYTES]);

@@ -163,6 +163,16 @@ begin(struct calls *all, struct running *r)
 /* ---- its end ---- */
 
 static void
+note_address(struct running *r, CURLINFO which, char ret[CALL_IP_BYTES])
+{
+    char *ip = NULL;
+
+    if (curl_easy_getinfo(r->curl, which, &ip) == CURLE_OK && ip != NULL) {
+        (void)snprintf(ret, CALL_IP_BYTES, "%s", ip);
+    }
+}
+
+static void
 judge(struct running *r, CURLcode code)
 {
     static const struct {
@@ -186,6 +196,8 @@ judge(struct running *r, CURLcode code)
     e->code = ERR_OK;
     if (code == CURLE_OK) {
         (void)curl_easy_getinfo(r->curl, CURLINFO_RESPONSE_CODE, &r->answer.status);
+        note_address(r, CURLINFO_LOCAL_IP, r->answer.local);
+        note_address(r, CURLINFO_PRIMARY_IP, r->answer.remote);
         return;
     }
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {

@@ -9,6 +9,8 @@
 #include "base/buf.h"
 #include "base/error.h"
 
+#define CALL_IP_BYTES 46
+
 struct calls;
 
 /* All texts are copied. */
@@ -32,6 +34,7 @@ struct call_answer {
     long status;     /* HTTP status */
     struct buf body; /* of fn: only while it runs */
     int64_t took_ms;
+    char local[CALL_IP_BYTES], remote[CALL_IP_BYTES]; /* of its connection; "": not known */
 };
 
 /* On the thread of the calls: must not block. */

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "engine/sync_piece.h"
 #include "engine/task.h"
-#include "sync/inner.h"
+#include "sync/hand.h"
 
 #define PATH_PULL "/peer/v1/config/read"
 #define MOMENT_MS 200
@@ -44,6 +44,14 @@ error_of_status(long status)
     }
 }
 
+/* As our codes are: it is from outside. */
+static bool
+is_word(const char *text)
+{
+    return text != NULL && strlen(text) < CODE_BYTES &&
+           text[strspn(text, "abcdefghijklmnopqrstuvwxyz_0123456789")] == '\0';
+}
+
 err_t
 cluster_read_answer(
     struct call_answer *a, json_t **ret, char ret_code[CODE_BYTES], struct error *e)
@@ -68,7 +76,7 @@ cluster_read_answer(
     name = json_string_value(json_object_get(*ret, "code"));
     code =
         error_set(e, error_of_status(a->status), "%.200s", detail != NULL ? detail : "refused");
-    (void)snprintf(ret_code, CODE_BYTES, "%s", name != NULL ? name : "");
+    (void)snprintf(ret_code, CODE_BYTES, "%s", is_word(name) ? name : "");
     return code;
 }
 

@@ -48,9 +48,9 @@ struct cluster_join {
     bool plan;                   /* says only what would be */
 };
 
-/* {"node", "checks": [{"name", "ok", "detail"}], "replaces", "nodes": [{"name", "url",
- * "knows"}], "task"}. ERR_CONFLICT when a check fails; *ret then says which. Can be repeated
- * after an interruption. */
+/* {"node", "checks": [{"name", "ok", "state", "detail", "next"}], "replaces", "nodes":
+ * [{"name", "url", "knows"}], "task"}. ERR_CONFLICT when a check fails; *ret then says which.
+ * Can be repeated after an interruption. */
 MUST_USE err_t cluster_join(
     struct cluster *c, const struct cluster_join *j, const char *who, json_t **ret,
     struct error *e);
@@ -88,10 +88,13 @@ struct cluster_overwrite {
 };
 
 /* This node's content on every node that diverged, as a new commit on top of all their heads; a
- * node that is ahead only when it is named. *ret: {"rev", "commit", "nodes": [{"node",
- * "discarded", "discarded_name", "state", "code", "detail"}]}. ERR_NOT_FOUND: a name that none
- * has; ERR_CONFLICT: a named one does not differ or answer, no node took it, or this node was
- * changed meanwhile: then those that took it are named, and nothing has changed here. */
+ * node that is ahead only when it is named. All are asked before the first is changed. *ret,
+ * also of a failure: {"rev", "commit", "nodes": [{"node", "discarded", "discarded_name",
+ * "state": "ok" | "failed" | "skipped", "code", "detail"}]}, and of a failure "code".
+ * ERR_NOT_FOUND: a name that none has; ERR_CONFLICT: a named one does not differ or answer, one
+ * refuses ("moved", "overwrite_in_progress"), or this node was changed meanwhile: then those
+ * that took it are named, and nothing has changed here; ERR_INVALID: one cannot run it;
+ * ERR_UNAVAILABLE, ERR_TIMEOUT: none took it, and this is what the first one did. */
 MUST_USE err_t cluster_overwrite(
     struct cluster *c, const struct cluster_overwrite *q, json_t **ret, struct error *e);
 
@@ -105,8 +108,10 @@ struct cluster_other {
  * fetched; ERR_CONFLICT: a newer release made it. */
 MUST_USE err_t cluster_fetch_head(
     struct cluster *c, const char *spec, struct cluster_other *ret, struct error *e);
-/* Of two overwrites at once, that of the node with the lower id wins. */
-bool cluster_outranks(struct cluster *c, const char *id);
+/* The node with this id overwrites this one, or asks whether it could: whether an overwrite
+ * from this node goes first. Of two that still ask, that of the lower id does, and one that
+ * asks does not go on when another one came. Who hands over already has asked all. */
+bool cluster_outranks(struct cluster *c, const char *id, bool asks);
 
 /* ---- what peers ask for: HTTP handlers ---- */
 

@@ -12,9 +12,8 @@
 #include "engine/problems_json.h"
 #include "engine/task.h"
 #include "sync/fan.h"
-#include "sync/inner.h"
+#include "sync/hand.h"
 
-#define PATH_CHECK   "/peer/v1/check"
 #define PATH_TRIAL   "/peer/v1/trial"
 #define PATH_BYTES   128
 #define PROGRESS_MAX ((size_t)2 << 10)

@@ -199,7 +199,9 @@ facts_of_self(
 
     cluster_compare_running(&head->id, own->running, now_ms, &since_ms);
     return (struct node_facts){
+        .id = m->id,
         .name = m->name,
+        .url = m->url,
         .release = m->release,
         .silence = ANSWERED,
         .failure = "",
@@ -231,7 +233,9 @@ facts_of_peer(const struct peer *p, const struct member *m)
     bool askable = cluster_may_ask(m);
 
     return (struct node_facts){
+        .id = m->id,
         .name = m->name,
+        .url = m->url,
         .release = p->ever ? p->release : m->release,
         .silence = askable ? p->silence : UNREACHABLE,
         .failure = askable ? p->failure.msg : why_not_asked(m),
@@ -270,6 +274,7 @@ cluster_conditions(
     count_holders(c, vip, now_ms, &unheld_since_ms);
     f.unheld_ms = unheld_since_ms > 0 ? now_ms - unheld_since_ms : 0;
     look_at_self(c, &own);
+    f.waiting = own.status.waiting;
     for (size_t i = 0; i < list->count; i++) {
         const struct member *m = &list->items[i];
         const struct peer *p = cluster_peer(c, m->id);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "sync/inner.h"
+#include "sync/hand.h"
 
 static struct failed_pull *
 find_failed(struct cluster *c, const struct hash *head)
@@ -38,7 +38,7 @@ find_newest(struct cluster *c, const struct member_list *list, bool held, struct
     const struct member *found = NULL;
 
     lock_take(&c->lock);
-    held = held || c->overwriting;
+    held = held || c->overwriting != OVERWRITING_NOT;
     for (size_t i = 0; i < list->count; i++) {
         const struct peer *p = cluster_peer(c, list->items[i].id);
         bool pulls = p != NULL && p->answered && is_pulled(c, p, held);

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "engine/facts.h"
+#include "sync/admit.h"
 #include "sync/inner.h"
 
 static json_t *
@@ -69,8 +70,8 @@ cluster_members_json(const struct member_list *list)
     return j;
 }
 
-static err_t
-read_member(const json_t *j, struct member *ret, struct error *e)
+err_t
+cluster_read_member(const json_t *j, struct member *ret, struct error *e)
 {
     const char *key = NULL;
     err_t code = member_from_json(j, ret, e);
@@ -102,7 +103,7 @@ cluster_members_take(
     }
     offered = xcalloc(count + 1, sizeof *offered);
     for (size_t i = 0; i < count && code == ERR_OK; i++) {
-        code = read_member(json_array_get(list, i), &offered[i], e);
+        code = cluster_read_member(json_array_get(list, i), &offered[i], e);
     }
     if (code == ERR_OK) {
         code = members_merge(

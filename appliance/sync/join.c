@@ -1,141 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Joining a cluster, leaving it, forgetting a node that is gone. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/crashpoint.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "engine/problems_json.h"
-#include "sync/inner.h"
-#include "version_gen.h"
+#include "sync/hand.h"
+#include "sync/joining.h"
 
-#define SKEW_MAX_MS 5000 /* of two clocks */
-#define CHECK_BYTES 300
 #define AUDIT_BYTES 400
-
-struct joining {
-    struct cluster *c;
-    const struct cluster_join *j;
-    json_t *checks, *nodes;
-    json_t *health, *members; /* of the node that is asked */
-    struct member target, self;
-    bool failed;
-};
-
-static void PRINTF_LIKE(4, 5)
-    check(struct joining *g, const char *name, bool ok, const char *fmt, ...)
-{
-    char detail[CHECK_BYTES];
-    va_list ap;
-
-    va_start(ap, fmt);
-    (void)vsnprintf(detail, sizeof detail, fmt, ap);
-    va_end(ap);
-    g->failed = g->failed || !ok;
-    (void)json_array_append_new(
-        g->checks,
-        json_pack(
-            "{s:s, s:b, s:o}", "name", name, "ok", ok, "detail", json_foreign_text(detail)));
-}
-
-static struct call
-call_of(struct joining *g, const struct member *m, const char *method, const char *path)
-{
-    struct call call = cluster_call_of(g->c, m, &g->self);
-
-    call.method = method;
-    call.path = path;
-    call.answer_max = MEMBERS_BYTES;
-    return call;
-}
-
-/* ---- the list before ---- */
-
-static bool
-reach(struct joining *g)
-{
-    struct call call = call_of(g, &g->target, "GET", "/peer/v1/health");
-    struct error error;
-    err_t code = cluster_ask(g->c, &call, &g->health, NULL, &error);
-
-    if (code == ERR_OK) {
-        call = call_of(g, &g->target, "GET", "/peer/v1/members");
-        code = cluster_ask(g->c, &call, &g->members, NULL, &error);
-    }
-    check(
-        g, "reachable", code == ERR_OK, "%s: %s", g->target.url,
-        code == ERR_OK ? "it answers, its public key is the pinned one, and it takes the key"
-                       : error.msg);
-    return code == ERR_OK;
-}
-
-static void
-check_self(struct joining *g)
-{
-    const char *id = json_string_value(json_object_get(g->health, "id"));
-
-    check(
-        g, "another node", id == NULL || strcmp(id, g->self.id) != 0, "%s",
-        id != NULL && strcmp(id, g->self.id) == 0 ? "this is the node's own address"
-                                                  : "it is not this node itself");
-    check(
-        g, "own address", g->self.url[0] != '\0', "%s",
-        g->self.url[0] != '\0'
-            ? g->self.url
-            : "other nodes have to reach this one: give it a URL (lockstep set node url=...)");
-}
-
-static void
-check_release(struct joining *g)
-{
-    const char *release = json_string_value(json_object_get(g->health, "release"));
-    json_int_t schema = json_integer_value(
-        json_object_get(json_object_get(g->health, "head"), "schema_version"));
-
-    check(
-        g, "release", schema > 0 && schema <= SCHEMA_VERSION, "%s there, %s here%s",
-        release != NULL ? release : "unknown", LOCKSTEP_VERSION,
-        schema > SCHEMA_VERSION ? ": install the newer release here first" : "");
-}
-
-static void
-check_clock(struct joining *g)
-{
-    json_int_t there = json_integer_value(json_object_get(g->health, "time_ms"));
-    int64_t skew = there - clock_wall_ms(g->c->clock);
-
-    skew = skew < 0 ? -skew : skew;
-    check(
-        g, "clocks", skew <= SKEW_MAX_MS, "%lld ms apart%s", (long long)skew,
-        skew > SKEW_MAX_MS ? ": let both follow a time server" : "");
-}
-
-static void
-check_names(struct joining *g)
-{
-    json_t *list = json_object_get(g->members, "members");
-    const char *clash = NULL;
-
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *m = json_array_get(list, i);
-        const char *name = json_string_value(json_object_get(m, "name"));
-        const char *id = json_string_value(json_object_get(m, "id"));
-
-        if (!json_is_true(json_object_get(m, "gone")) && name != NULL && id != NULL &&
-            strcmp(id, g->self.id) != 0 && strcmp(name, g->self.name) == 0) {
-            clash = id;
-        }
-    }
-    check(
-        g, "name", clash == NULL, "%s%s", g->self.name,
-        clash != NULL
-            ? ": another node has this name: give this one another (lockstep set node "
-              "name=...)"
-            : "");
-}
 
 /* ---- what is replaced ---- */
 
@@ -160,7 +37,7 @@ introduce(struct joining *g, const struct member *m, struct error *e)
     CLEANUP(buf_wipe_fini) struct buf body;
     CLEANUP(member_list_free) struct member_list list = members_get(g->c->en);
     json_t *own = json_pack("{s:o}", "members", cluster_members_json(&list));
-    struct call call = call_of(g, m, "POST", "/peer/v1/members");
+    struct call call = joining_call(g, m, "POST", "/peer/v1/members");
     json_t *answer = NULL;
     struct members_taken taken;
     err_t code;
@@ -234,11 +111,14 @@ do_join(struct joining *g, const char *who, int64_t *ret_task, struct error *e)
     (void)snprintf(
         g->target.name, sizeof g->target.name, "%s",
         json_string_value(json_object_get(g->health, "name")));
+    crashpoint("join_before_introduce");
     code = introduce_self(g, e);
     if (code != ERR_OK) {
         return code;
     }
+    crashpoint("join_after_introduce");
     introduce_all(g);
+    crashpoint("join_after_all");
     (void)snprintf(text, sizeof text, "joined %s at %s", g->target.name, g->target.url);
     members_audit(g->c->en, who, "cluster_join", text);
     return cluster_pull(
@@ -251,6 +131,7 @@ joining_fini(struct joining *g)
 {
     json_decref(g->health);
     json_decref(g->members);
+    json_decref(g->admitted);
     json_decref(g->checks);
     json_decref(g->nodes);
     crypt_wipe(&g->self, sizeof g->self);
@@ -270,12 +151,7 @@ cluster_join(
     (void)snprintf(g.target.url, sizeof g.target.url, "%s", j->url);
     (void)snprintf(g.target.key, sizeof g.target.key, "%s", j->key);
     (void)snprintf(g.target.pin, sizeof g.target.pin, "%s", j->pin);
-    if (reach(&g)) {
-        check_self(&g);
-        check_release(&g);
-        check_clock(&g);
-        check_names(&g);
-    }
+    joining_check(&g);
     if (g.failed) {
         code = error_set(e, ERR_CONFLICT, "a check before joining failed");
     } else if (!j->plan) {

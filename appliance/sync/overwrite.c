@@ -9,8 +9,9 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "engine/problems_json.h"
-#include "sync/inner.h"
+#include "sync/hand.h"
 
+#define CODE_BUSY   "overwrite_in_progress"
 #define AUDIT_BYTES 400
 #define NAMES_BYTES 120
 
@@ -18,7 +19,8 @@
 struct target {
     struct member member;
     struct commit head;
-    bool reached, taken;
+    bool reached, ready; /* ready: to be handed it */
+    bool taken;
     struct error error;
     char code[CODE_BYTES];
 };
@@ -28,8 +30,9 @@ struct overwriting {
     const struct cluster_overwrite *q;
     struct target *targets;
     size_t count;
-    struct commit own;    /* the head of this node */
-    struct commit commit; /* the one that replaces all */
+    struct commit own;     /* the head of this node */
+    struct commit commit;  /* the one that replaces all */
+    char code[CODE_BYTES]; /* of the refusal of all of it, or "": that of its error */
 };
 
 /* ---- which nodes ---- */
@@ -115,15 +118,33 @@ find_targets(struct overwriting *o, struct error *e)
     return code;
 }
 
+static err_t
+refuse(char code_name[CODE_BYTES], const char *name, struct error *e, const char *text)
+{
+    (void)snprintf(code_name, CODE_BYTES, "%s", name);
+    return error_set(e, ERR_CONFLICT, "%s", text);
+}
+
 /* Its commits become part of this node's history, so that they can be parents, and so that
- * nothing is lost when that node is. */
+ * nothing is lost when that node is. Whether it differs was known of its head of then. */
 static err_t
 fetch_head(struct overwriting *o, struct target *t, struct error *e)
 {
+    enum relation relation = REL_DIVERGED;
     struct hash head;
     err_t code = cluster_pull_head(o->c, &t->member, &head, e);
 
-    return code == ERR_OK ? sync_commit_get(o->c->en, &head, &t->head, e) : code;
+    if (code == ERR_OK) {
+        code = sync_commit_get(o->c->en, &head, &t->head, e);
+    }
+    if (code == ERR_OK) {
+        code = sync_relate(o->c->en, &t->head, &relation, e);
+    }
+    if (code == ERR_OK && relation != REL_DIVERGED &&
+        (relation != REL_SELF_BEHIND || o->q->node_count == 0)) {
+        code = refuse(t->code, push_verdict_name(PUSH_MOVED), e, relation_text(relation));
+    }
+    return code;
 }
 
 /* ---- the commit ---- */
@@ -174,21 +195,88 @@ make_commit(struct overwriting *o)
 /* ---- doing it ---- */
 
 static err_t
-hand_over(struct overwriting *o, struct target *t, struct error *e)
+hand_over(struct overwriting *o, struct target *t, bool asks)
 {
     struct cluster_handing h = {
         .member = &t->member,
         .have = &t->head.id,
         .commit = &o->commit,
         .expected = &t->head.id,
+        .asks = asks,
     };
 
-    return cluster_hand(o->c, &h, t->code, e);
+    t->code[0] = '\0';
+    t->error = (struct error){.code = ERR_OK};
+    t->error.code = cluster_hand(o->c, &h, t->code, &t->error);
+    return t->error.code;
+}
+
+/* What one node says is said of all. Of its key or its history nobody asked. */
+static err_t
+fail_by(struct overwriting *o, const struct target *t, struct error *e)
+{
+    static const err_t told[] = {ERR_CONFLICT, ERR_INVALID, ERR_LIMIT, ERR_TIMEOUT};
+    err_t code = ERR_UNAVAILABLE;
+
+    for (size_t i = 0; i < ARRAY_LEN(told); i++) {
+        code = t->error.code == told[i] ? told[i] : code;
+    }
+    /* Without a word of the node it is this one, whose head is another now. */
+    (void)snprintf(
+        o->code, sizeof o->code, "%s",
+        t->code[0] == '\0' && code == ERR_CONFLICT ? push_verdict_name(PUSH_MOVED) : t->code);
+    return error_set(e, code, "%s: %.180s", t->member.name, t->error.msg);
+}
+
+/* Of a node that does not answer nobody knows what it would say: it is left out. */
+static bool
+is_refusal(const struct target *t)
+{
+    return t->error.code == ERR_CONFLICT || t->error.code == ERR_INVALID ||
+           t->error.code == ERR_LIMIT;
+}
+
+/* Nothing is handed to anybody where one would refuse it. */
+static err_t
+ask_all(struct overwriting *o, struct error *e)
+{
+    for (size_t i = 0; i < o->count; i++) {
+        struct target *t = &o->targets[i];
+
+        t->ready = t->reached && hand_over(o, t, true) == ERR_OK;
+        if (t->reached && !t->ready && is_refusal(t)) {
+            return fail_by(o, t, e);
+        }
+    }
+    return ERR_OK;
+}
+
+/* From now on this node takes no other overwrite: all were asked, and none goes first. */
+static err_t
+begin_handing(struct overwriting *o, struct error *e)
+{
+    CLEANUP(view_cleanup) struct view *v = engine_view(o->c->en);
+    bool gives_way;
+
+    lock_take(&o->c->lock);
+    gives_way = o->c->gives_way;
+    o->c->overwriting = gives_way ? OVERWRITING_ASKS : OVERWRITING_HANDS;
+    lock_give(&o->c->lock);
+    if (gives_way) {
+        return refuse(o->code, CODE_BUSY, e, "the overwrite from another node goes first");
+    }
+    return hash_equal(&v->head.id, &o->own.id)
+               ? ERR_OK
+               : refuse(
+                     o->code, push_verdict_name(PUSH_MOVED), e,
+                     "this node was changed meanwhile: overwrite once more");
 }
 
 static json_t *
 target_json(const struct target *t)
 {
+    bool failed = t->error.code != ERR_OK;
+    const char *code = t->code[0] == '\0' && failed ? error_name(t->error.code) : t->code;
     char id[SHA256_HEX + 1], fp[SHA256_HEX + 1];
 
     hash_hex(&t->head.id, id);
@@ -197,22 +285,30 @@ target_json(const struct target *t)
         "{s:s, s:o, s:o, s:s, s:s, s:o}", "node", t->member.name, "discarded",
         t->reached ? json_string(id) : json_null(), "discarded_name",
         t->reached ? json_sprintf("%lld@%.8s", (long long)t->head.rev, fp) : json_null(),
-        "state", t->taken ? "ok" : "failed", "code", t->code, "detail",
-        json_foreign_text(t->taken ? "" : t->error.msg));
+        "state", t->taken ? "ok" : (failed ? "failed" : "skipped"), "code", code, "detail",
+        json_foreign_text(failed ? t->error.msg : ""));
 }
 
-static size_t
-hand_to_all(struct overwriting *o)
+/* ERR_OK when one at least took it. */
+static err_t
+hand_to_all(struct overwriting *o, struct error *e)
 {
+    const struct target *failed = NULL;
     size_t taken = 0;
 
     for (size_t i = 0; i < o->count; i++) {
         struct target *t = &o->targets[i];
 
-        t->taken = t->reached && hand_over(o, t, &t->error) == ERR_OK;
+        t->taken = t->ready && hand_over(o, t, false) == ERR_OK;
         taken += t->taken ? 1 : 0;
+        if (!t->taken && (failed == NULL || (is_refusal(t) && !is_refusal(failed)))) {
+            failed = t;
+        }
+        if (strcmp(t->code, CODE_BUSY) == 0) {
+            break;
+        }
     }
-    return taken;
+    return taken > 0 ? ERR_OK : fail_by(o, failed, e);
 }
 
 static size_t
@@ -223,7 +319,8 @@ fetch_all(struct overwriting *o)
     for (size_t i = 0; i < o->count; i++) {
         struct target *t = &o->targets[i];
 
-        t->reached = fetch_head(o, t, &t->error) == ERR_OK;
+        t->error.code = fetch_head(o, t, &t->error);
+        t->reached = t->error.code == ERR_OK;
         reached += t->reached ? 1 : 0;
     }
     return reached;
@@ -243,35 +340,20 @@ names_of_taken(const struct overwriting *o, char ret[NAMES_BYTES])
     (void)snprintf(ret, NAMES_BYTES, "%s", names.failed ? "several nodes" : buf_str(&names));
 }
 
+/* This node's own head moves only when somebody took it. */
 static err_t
-run(struct overwriting *o, struct error *e)
+conclude(struct overwriting *o, struct error *e)
 {
     char names[NAMES_BYTES], text[AUDIT_BYTES];
-    err_t code = find_targets(o, e);
+    err_t code;
 
-    if (code != ERR_OK) {
-        return code;
-    }
-    if (fetch_all(o) == 0) {
-        return error_set(
-            e, ERR_UNAVAILABLE, "%s: %.180s", o->targets[0].member.name,
-            o->targets[0].error.msg);
-    }
-    make_commit(o);
-    if (o->q->plan) {
-        return ERR_OK;
-    }
-    /* This node's own head moves only when somebody took it. */
-    if (hand_to_all(o) == 0) {
-        return error_set(
-            e, ERR_CONFLICT, "%s: %.180s", o->targets[0].member.name, o->targets[0].error.msg);
-    }
     names_of_taken(o, names);
     (void)snprintf(
         text, sizeof text, "revision %lld, taken by %s", (long long)o->commit.rev, names);
     members_audit(o->c->en, o->q->who, "cluster_overwrite", text);
     code = sync_overwrite(o->c->en, &o->own, &o->commit, o->q->who, e);
     if (code == ERR_CONFLICT) {
+        (void)snprintf(o->code, sizeof o->code, "%s", push_verdict_name(PUSH_MOVED));
         code = error_set(
             e, ERR_CONFLICT,
             "%s took it, but this node was changed meanwhile: overwrite once more", names);
@@ -284,6 +366,54 @@ run(struct overwriting *o, struct error *e)
     return code;
 }
 
+static err_t
+run(struct overwriting *o, struct error *e)
+{
+    err_t code = find_targets(o, e);
+
+    if (code != ERR_OK) {
+        return code;
+    }
+    if (fetch_all(o) == 0) {
+        return fail_by(o, &o->targets[0], e);
+    }
+    make_commit(o);
+    if (o->q->plan) {
+        return ERR_OK;
+    }
+    code = ask_all(o, e);
+    if (code == ERR_OK) {
+        code = begin_handing(o, e);
+    }
+    if (code == ERR_OK) {
+        code = hand_to_all(o, e);
+    }
+    return code == ERR_OK ? conclude(o, e) : code;
+}
+
+static bool
+begin(struct cluster *c)
+{
+    bool first;
+
+    lock_take(&c->lock);
+    first = c->overwriting == OVERWRITING_NOT;
+    if (first) {
+        c->overwriting = OVERWRITING_ASKS;
+        c->gives_way = false;
+    }
+    lock_give(&c->lock);
+    return first;
+}
+
+static void
+end(struct cluster *c)
+{
+    lock_take(&c->lock);
+    c->overwriting = OVERWRITING_NOT;
+    lock_give(&c->lock);
+}
+
 err_t
 cluster_overwrite(
     struct cluster *c, const struct cluster_overwrite *q, json_t **ret, struct error *e)
@@ -291,19 +421,15 @@ cluster_overwrite(
     struct overwriting o = {.c = c, .q = q};
     char id[SHA256_HEX + 1];
     json_t *nodes = json_array();
-    bool first;
     err_t code;
 
-    lock_take(&c->lock);
-    first = !c->overwriting;
-    c->overwriting = true;
-    lock_give(&c->lock);
-    code = first ? run(&o, e)
-                 : error_set(e, ERR_CONFLICT, "an overwrite from this node is under way");
-    if (first) {
-        lock_take(&c->lock);
-        c->overwriting = false;
-        lock_give(&c->lock);
+    if (q->plan) {
+        code = run(&o, e);
+    } else if (begin(c)) {
+        code = run(&o, e);
+        end(c);
+    } else {
+        code = refuse(o.code, CODE_BUSY, e, "an overwrite from this node is under way");
     }
     for (size_t i = 0; i < o.count; i++) {
         (void)json_array_append_new(nodes, target_json(&o.targets[i]));
@@ -311,6 +437,10 @@ cluster_overwrite(
     hash_hex(&o.commit.id, id);
     *ret = json_pack(
         "{s:I, s:s, s:o}", "rev", (json_int_t)o.commit.rev, "commit", id, "nodes", nodes);
+    if (code != ERR_OK) {
+        (void)json_object_set_new(
+            *ret, "code", json_string(o.code[0] != '\0' ? o.code : error_name(code)));
+    }
     if (o.targets != NULL) {
         crypt_wipe(o.targets, o.count * sizeof *o.targets);
     }
@@ -341,15 +471,22 @@ cluster_fetch_head(
 }
 
 bool
-cluster_outranks(struct cluster *c, const char *id)
+cluster_outranks(struct cluster *c, const char *id, bool asks)
 {
     struct member self;
-    bool busy;
+    bool first = false;
 
     members_self(c->en, &self);
     lock_take(&c->lock);
-    busy = c->overwriting;
+    switch (c->overwriting) {
+    case OVERWRITING_NOT: break;
+    case OVERWRITING_ASKS:
+        first = asks && strcmp(self.id, id) < 0;
+        c->gives_way = c->gives_way || !first;
+        break;
+    case OVERWRITING_HANDS: first = true; break;
+    }
     lock_give(&c->lock);
     crypt_wipe(self.key, sizeof self.key);
-    return busy && strcmp(self.id, id) < 0;
+    return first;
 }

@@ -11,7 +11,7 @@
 #include "engine/sync_piece.h"
 #include "engine/task.h"
 #include "sync/fan.h"
-#include "sync/inner.h"
+#include "sync/hand.h"
 
 #define TRIES           3
 #define CODE_FAR_BEHIND "far_behind"
@@ -48,8 +48,9 @@ fill_put(
     return ERR_OK;
 }
 
+/* Pieces of a history are stored aside, also where the rest is only asked about. */
 static err_t
-put(struct cluster *c, const struct member *m, const struct sync_doc *d, json_t **ret,
+put(struct cluster *c, const struct cluster_handing *h, const struct sync_doc *d, json_t **ret,
     char code_name[CODE_BYTES], struct error *e)
 {
     CLEANUP(buf_wipe_fini) struct buf body;
@@ -58,9 +59,14 @@ put(struct cluster *c, const struct member *m, const struct sync_doc *d, json_t 
     err_t code;
 
     members_self(c->en, &self);
-    call = cluster_call_of(c, m, &self);
+    call = cluster_call_of(c, h->member, &self);
     buf_init(&body, SYNC_DOC_MAX);
     code = fill_put(c, d, &body, &call, e);
+    if (h->asks && !d->more) {
+        call.method = "POST";
+        call.path = PATH_CHECK;
+        call.timeout_ms = c->tunables->sync_check_ms;
+    }
     if (code == ERR_OK) {
         code = cluster_ask(c, &call, ret, code_name, e);
     }
@@ -112,7 +118,7 @@ make_last(
                 "it lacks more revisions than one message holds, and fetches them by itself");
         }
         if (code == ERR_OK) {
-            code = put(c, h->member, &d, NULL, ret_code, e);
+            code = put(c, h, &d, NULL, ret_code, e);
         }
         if (code == ERR_OK) {
             code = sync_ends_follow(&x->ends, &d, e);
@@ -185,7 +191,7 @@ cluster_hand(
         if (code != ERR_OK) {
             break;
         }
-        code = put(c, h->member, &d, &answer, ret_code, e);
+        code = put(c, h, &d, &answer, ret_code, e);
         head = d.head;
         sync_doc_free(&d);
         if (code == ERR_OK && json_object_get(answer, "missing") != NULL) {
@@ -195,7 +201,7 @@ cluster_hand(
                        ? error_set(e, ERR_NOT_FOUND, "it lacks more than it was sent")
                        : error_set(e, ERR_UNAVAILABLE, "its answer is not understood");
             x.wanted.objects = missing;
-        } else if (code == ERR_OK) {
+        } else if (code == ERR_OK && !h->asks) {
             code = check_taken(answer, &head, ret_code, e);
         }
         json_decref(answer);
@@ -450,13 +456,25 @@ peer_json(const struct peer *p, const struct member *m)
     return row;
 }
 
+static void
+append_node(json_t *nodes, json_t *node, const struct member *m)
+{
+    char print[MEMBER_PRINT_BYTES];
+
+    member_key_print(m->key, print);
+    (void)json_object_set_new(node, "key_fingerprint", text_or_null(print));
+    (void)json_array_append_new(nodes, node);
+}
+
 static int
 compare_names(const void *a, const void *b)
 {
     const struct member *x = a;
     const struct member *y = b;
 
-    return strcmp(x->name, y->name);
+    int order = strcmp(x->name, y->name);
+
+    return order != 0 ? order : strcmp(x->id, y->id);
 }
 
 json_t *
@@ -481,9 +499,9 @@ cluster_json(struct cluster *c)
 
         if (strcmp(m->id, self) == 0) {
             list.self = i;
-            (void)json_array_append_new(nodes, self_json(c, m));
+            append_node(nodes, self_json(c, m), m);
         } else if (!m->gone) {
-            (void)json_array_append_new(nodes, peer_json(p != NULL ? p : &none, m));
+            append_node(nodes, peer_json(p != NULL ? p : &none, m), m);
         }
     }
     conditions = cluster_conditions(c, &list, &vip);

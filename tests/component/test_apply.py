@@ -9,6 +9,7 @@ import unittest
 
 import node
 from backend import Backend
+from checker import Checker
 from load import Load
 from thief import Thief
 from visit import serves, visit
@@ -20,7 +21,9 @@ class Case(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.backend = Backend("one")
-        cls.node = node.Node().set_up()
+        cls.checker = Checker()
+        cls.addClassCleanup(cls.checker.close)
+        cls.node = node.Node(haproxy=cls.checker.path).set_up()
         cls.addClassCleanup(cls.node.close)
         cls.api = cls.node.api
         cls.api.expect(200, "POST", "/api/v1/publish",
@@ -100,15 +103,13 @@ class Refused(Case):
         self.assertEqual(self.api.apply()["state"], "ok")
 
     def test_what_only_the_checker_knows_comes_back_at_its_object(self):
-        # A certificate whose key is too weak for the TLS library passes our own validation.
         state = self.state()
-        weak = weak_certificate(self.node.root)
-        self.api.create("certificates", name="weak", **weak)
-        self.api.create("listeners", name="tls", port=8443 + 1000, tls=True,
-                        certificates=["weak"])
-        task = self.api.apply()
+        self.api.patch("/api/v1/haproxy", maxconn=2999)
+        with self.checker.refusing():
+            task = self.api.apply()
         self.refused(task, state)
-        self.assertTrue([p for p in task["problems"] if p["code"] == "haproxy"], task)
+        self.assertEqual([(p["code"], p["kind"], p["pointer"]) for p in task["problems"]],
+                         [("haproxy", "haproxy", "/maxconn")], task)
 
     def test_refusals_push_out_no_generation_that_served(self):
         served = set()
@@ -117,13 +118,11 @@ class Refused(Case):
             self.assertEqual(self.api.apply()["state"], "ok")
             served.add(os.path.basename(self.node.generation("good")))
         self.assertEqual((len(served), served - self.generations()), (6, set()))
-        weak = weak_certificate(self.node.root)
         for number in range(6):
             state = self.state()
-            self.api.create("certificates", name="weak%d" % number, **weak)
-            self.api.create("listeners", name="tls%d" % number, port=9500 + number, tls=True,
-                            certificates=["weak%d" % number])
-            self.refused(self.api.apply(), state)
+            self.api.patch("/api/v1/haproxy", maxconn=3100 + number)
+            with self.checker.refusing():
+                self.refused(self.api.apply(), state)
             self.assertEqual(served - self.generations(), set())
         self.assertLessEqual(len(self.generations()), 12, "refused ones do not pile up")
 
@@ -315,18 +314,6 @@ class Steady(Case):
 
 def pid_line(info):
     return [line for line in info.splitlines() if line.startswith("Pid: ")]
-
-
-def weak_certificate(folder):
-    key, chain = os.path.join(folder, "weak.key"), os.path.join(folder, "weak.crt")
-    node.subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:512", "-nodes", "-keyout", key, "-out", chain,
-         "-days", "30", "-subj", "/CN=weak.test", "-addext", "subjectAltName=DNS:weak.test"],
-        check=True, capture_output=True)
-    with open(key, encoding="ascii") as file:
-        key_text = file.read()
-    with open(chain, encoding="ascii") as file:
-        return {"chain": file.read(), "key": key_text}
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """What is wrong between two nodes is told by name, on both; real nodes on a bridge."""
+import hashlib
+import itertools
 import json
 import os
 import socket
@@ -11,7 +13,7 @@ import node
 from api import Api
 from authority import Authority
 from backend import Backend
-from cluster import HUB, QUICK, Cluster, head, join, seen
+from cluster import HUB, QUICK, Cluster, head, join, key_of, seen
 from node import Node
 from peer import PARTED, RELEASE, FakePeer
 
@@ -229,9 +231,24 @@ class Two(Pair):
         self.lab.join_all()
         for one, other in ((self.a, self.b), (self.b, self.a)):
             told = wait_condition(one, "peer_key_rejected", other)
-            self.assertIn("fingerprint", told["cause"])
+            held = seen(one, other)["key_fingerprint"]
+            right = self.fingerprint(other)
+            self.assertNotEqual(held, right)
+            self.assertIn("fingerprint %s arrived" % held, told["cause"])
+            self.assertIn("has %s" % right, told["cause"])
+            self.assertRegex(shown_by(one, "cluster"), r"\bn.\b.* %s " % held)
         self.enter(self.b)  # as the page says
         self.quiet()
+        for one, other in itertools.product((self.a, self.b), repeat=2):
+            self.assertEqual(seen(one, other)["key_fingerprint"], self.fingerprint(other))
+
+    def fingerprint(self, one):
+        """Of the right key, as three places show it."""
+        told = key_of(one)
+        self.assertEqual(told["fingerprint"],
+                         hashlib.sha256(told["key"].encode()).hexdigest()[:8])
+        self.assertIn(told["fingerprint"], shown_by(one, "peerkey"))
+        return told["fingerprint"]
 
     def test_8_another_node_at_the_address_has_another_pin(self):
         self.b.close()

@@ -37,9 +37,10 @@ CHANGES = {
     "operator_delete": ("DELETE", "/api/v1/servers/v1/state", None),
     "cluster_draft_take": ("POST", "/api/v1/cluster/drafts/take", {"node": "n1"}),
     "cluster_overwrite": ("POST", "/api/v1/cluster/overwrite", {}),
+    "config_confirm": ("POST", "/api/v1/config/confirm", {}),
 }
 # Of the rest it is decided that they change nothing that all nodes share.
-ELSE = {"pool_check", "draft_discard_all", "draft_discard", "config_apply", "config_confirm"}
+ELSE = {"pool_check", "draft_discard_all", "draft_discard", "config_apply"}
 
 
 class Lock(unittest.TestCase):

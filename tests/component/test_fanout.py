@@ -12,28 +12,12 @@ import tempfile
 import unittest
 
 import node
+from checker import Checker
 from cluster import ASKING, TUNABLES, Cluster, edges, head, in_step, join
-from lab import HAPROXY
 from thief import Thief
 
 JSON = {"Content-Type": "application/json"}
 TRIED = ("activate", "load", "verify")  # states of a trial, on the node that is on trial
-
-# Runs as the checker of each node: notes that it did, and refuses where a file says so.
-CHECKER = """\
-#!/bin/sh
-here=%s/$(cat "$(dirname "$(dirname "$(dirname "$3")")")/name" 2>/dev/null)
-if [ "$1" = -c ]; then
-    echo check >>"$here.checks"
-    if [ -e "$here.refuses" ]; then
-        line=$(grep -n '^ *maxconn' "$3" | head -1 | cut -d: -f1)
-        echo "[ALERT]    (1) : config : parsing [$3:$line] : not on this node." >&2
-        exit 1
-    fi
-fi
-exec %s "$@"
-"""
-
 
 def rows_of(one):
     """All that the database holds, but for what changes by itself: requests and last uses."""
@@ -60,14 +44,9 @@ def traces_of(one):
 class Three(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.mkdtemp(prefix="lockstep-fanout-")
-        cls.addClassCleanup(shutil.rmtree, cls.folder)
-        os.chmod(cls.folder, 0o777)
-        checker = os.path.join(cls.folder, "haproxy")
-        with open(checker, "w", encoding="ascii") as file:
-            file.write(CHECKER % (cls.folder, HAPROXY))
-        os.chmod(checker, 0o755)
-        cls.lab = Cluster(3, tunables=TUNABLES, haproxy=checker)
+        cls.checker = Checker()
+        cls.addClassCleanup(cls.checker.close)
+        cls.lab = Cluster(3, tunables=TUNABLES, haproxy=cls.checker.path)
         cls.addClassCleanup(cls.lab.close)
         cls.lab.set_up()
         cls.a, cls.b, cls.c = cls.lab.nodes
@@ -82,18 +61,8 @@ class Three(unittest.TestCase):
         self.a.api.expect(204, "DELETE", "/api/v1/draft")
         in_step(self.lab.nodes)
 
-    def checks_of(self, one):
-        try:
-            with open(os.path.join(self.folder, one.name + ".checks"), encoding="ascii") as file:
-                return len(file.readlines())
-        except FileNotFoundError:
-            return 0
-
-    def refuse(self, one):
-        path = os.path.join(self.folder, one.name + ".refuses")
-        with open(path, "w", encoding="ascii"):
-            pass
-        self.addCleanup(os.unlink, path)
+    def checks(self):
+        return [self.checker.count(n.name) for n in self.lab.nodes]
 
     def steps_of(self, task):
         return [s["name"] for s in task["steps"]]
@@ -107,13 +76,13 @@ class Three(unittest.TestCase):
         self.addCleanup(taken.close)
 
     def test_1_each_node_runs_the_checker_once(self):
-        before = [self.checks_of(n) for n in self.lab.nodes]
+        before = self.checks()
         self.a.api.patch("/api/v1/haproxy", maxconn=3000)
         task = self.apply()
         self.assertEqual(task["state"], "ok", json.dumps(task, indent=1))
         self.assertEqual({n["node"]: n["state"] for n in task["result"]["checked"]},
                          {"n2": "ok", "n3": "ok"})
-        after = [self.checks_of(n) for n in self.lab.nodes]
+        after = self.checks()
         self.assertEqual([y - x for x, y in zip(before, after)], [1, 1, 1])
         self.assertEqual({head(n) for n in self.lab.nodes}, {task["result"]["commit"]})
 
@@ -162,10 +131,10 @@ class Three(unittest.TestCase):
         in_step(self.lab.nodes)
 
     def test_4_what_one_checker_refuses_is_applied_nowhere(self):
-        self.refuse(self.c)
         self.a.api.patch("/api/v1/haproxy", maxconn=3100)
         before = [traces_of(n) for n in (self.b, self.c)]
-        task = self.apply()
+        with self.checker.refusing("n3"):
+            task = self.apply()
         self.assertEqual(task["state"], "failed", task)
         problem = task["problems"][0]
         self.assertEqual([problem[k] for k in ("node", "kind", "pointer")],
@@ -187,16 +156,16 @@ class Three(unittest.TestCase):
         in_step(self.lab.nodes)
 
     def test_6_a_change_at_once_asks_nobody(self):
-        before = [self.checks_of(n) for n in self.lab.nodes]
+        before = self.checks()
         self.a.api.create("servers", name="s1", address="10.77.0.1", port=80)
         self.a.api.create("pools", name="p1", members=[{"server": "s1"}])
         self.assertEqual(self.apply()["state"], "ok")
-        after = [self.checks_of(n) for n in self.lab.nodes]
+        after = self.checks()
         self.assertEqual([y - x for x, y in zip(before, after)], [1, 1, 1])
         tasks = len(self.a.api.get("/api/v1/tasks")["items"])
         self.a.api.expect(200, "PUT", "/api/v1/servers/s1/state", {"state": "drain"})
         in_step(self.lab.nodes)
-        self.assertEqual([self.checks_of(n) for n in self.lab.nodes], after)
+        self.assertEqual(self.checks(), after)
         self.assertEqual(len(self.a.api.get("/api/v1/tasks")["items"]), tasks)
 
     def test_7_what_is_no_document_is_refused(self):

@@ -19,7 +19,7 @@ import unittest
 
 import node
 from api import Api
-from cluster import TUNABLES, Cluster, head, in_step, join, key_of, seen
+from cluster import TUNABLES, Cluster, head, in_step, join, key_of, reconciles, seen
 from peer import Caller
 from test_fanout import traces_of
 from test_permission import ROUTES
@@ -286,9 +286,12 @@ class Removed(unittest.TestCase):
 
     def test_3_who_left_stays_away_though_one_has_not_heard_of_it(self):
         self.away(self.a)
+        followed = len(reconciles(self.c))
         told = self.c.api.expect(200, "POST", "/api/v1/cluster/leave")
         self.assertIn("lockstep peerkey --new", told["notice"])
         node.wait_for(lambda: self.names(self.b) == {"n1", "n2"}, "told")
+        node.wait_for(lambda: [t["state"] for t in reconciles(self.c)[:-followed or None]] == ["ok"],
+                      "its files follow")
         before = traces_of(self.c)
         self.a.api.patch("/api/v1/haproxy", maxconn=4003)
         self.assertEqual(self.a.api.apply()["state"], "ok")

@@ -31,7 +31,7 @@ DECIDED = {
             " cluster_overwrite cluster_draft_take",
     "manage": "cluster_key_get cluster_key_create cluster_join cluster_leave cluster_forget"
                " cluster_admin",
-    "peer": "peer_health peer_members_get peer_members_create",
+    "peer": "peer_health peer_members_get peer_members_create peer_admit",
     "member": "peer_config_read peer_config_parted peer_config_replace peer_draft_get"
               " peer_draft_taken peer_account_create peer_check peer_trial peer_trial_end",
 }

@@ -1,18 +1,31 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Three nodes that get the next release one after another, while the cluster is edited: they stay
-in step, and nobody is handed what it does not understand."""
+"""Three nodes that get the next release one after another, while visitors come and the cluster is
+edited: they stay in step, nobody is handed what it does not understand, and no visitor notices more
+than the one move of the VIP."""
+import collections
 import json
 import os
+import re
+import time
 import unittest
 
 import node
 from backend import Backend
 from cluster import HUB, TUNABLES, Cluster, head, join
+from lab import run
+from load import Load
 from peer import FakePeer
 
 NEXT = os.path.join(node.BUILD, "next", "build")  # tests/tools/next_release.py
-SAMPLES = 30
+VIP = "10.77.0.100"
+ROUNDS = 10
+FAILOVER_S = 7  # a visitor whose answer was under way waits 5 s for it
+
+
+def came(load, before):
+    """Visitors of each kind were served since."""
+    return all(load.counts[kind] > count for kind, count in before.items())
 
 
 class Rolling(unittest.TestCase):
@@ -68,6 +81,42 @@ class Rolling(unittest.TestCase):
         node.wait_for(lambda: all(self.table(o)[one.name]["release"] == release
                                   for o in self.lab.nodes), "all see its release")
 
+    def requests(self):
+        """How many pieces of data each has sent on each connection to the API of another. Each
+        round sends one, unless there is more to tell than how it is."""
+        found = {}
+        others = {one.ns.address for one in self.lab.nodes}
+        for one in self.lab.nodes:
+            with one.ns:
+                told = run("ss", "-tinHO", "state", "established", "dport", "=", ":8443").stdout
+            for local, remote, rest in re.findall(r"(\S+) +(\S+):8443\s(.*)", told):
+                sent = re.search(r"\bdata_segs_out:(\d+)", rest)
+                if remote in others and sent:
+                    found[one.name, remote, local] = int(sent[1])
+        return found
+
+    def seen_in_rounds(self):
+        """Heads and generations of all while each has asked each of the others so often."""
+        counts, last, seen = collections.Counter(), {}, set()
+
+        def done():
+            now = self.requests()
+            for connection, sent in now.items():
+                counts[connection[:2]] += sent - last.get(connection, sent)
+            last.clear()
+            last.update(now)
+            seen.add(tuple((head(one), one.generation()) for one in self.lab.nodes))
+            return len(counts) == 6 and min(counts.values()) >= ROUNDS
+        node.wait_for(done, "%d rounds" % ROUNDS)
+        return seen
+
+    def told(self, names):
+        """Each node names these conditions, and no other."""
+        def is_so():
+            return all({c["name"] for c in one.api.get("/api/v1/cluster")["conditions"]} == names
+                       for one in self.lab.nodes)
+        node.wait_for(is_so, "conditions are %s" % names)
+
     @staticmethod
     def set_pool(one, **fields):
         """Not as openapi.json says, which does not know these."""
@@ -100,14 +149,26 @@ class Rolling(unittest.TestCase):
                               for e in answer.json["errors"]], [("newer_release", *place)])
 
     def test_1_one_after_another(self):
+        self.lab.vip(self.a, VIP)
+        with self.lab.client:
+            load = Load(VIP, 80, "first.test").start()
+        self.addCleanup(load.ended.set)
         order = [self.b, self.c, self.a]
         for done, one in enumerate(order, 1):
-            before = head(one)
+            if one is self.a:
+                moved = time.time()
+                self.lab.vip(self.b, VIP)
+                node.wait_for(lambda seen=dict(load.counts): came(load, seen), "all are served")
+            before, visits = head(one), dict(load.counts)
             self.upgrade(one)
             self.in_step()
-            for _ in range(SAMPLES):  # no round makes or moves a revision
-                self.assertEqual({head(o) for o in self.lab.nodes}, {before})
+            self.assertTrue(came(load, visits), (load.counts, visits, load.failures))
+            # No round makes or moves a revision, or loads one.
+            seen = self.seen_in_rounds()
+            self.assertEqual(len(seen), 1, seen)
+            self.assertEqual({commit for commit, _ in seen.pop()}, {before})
             behind = order[done:]
+            self.told({"releases_differ"} if behind else set())
             if not behind:
                 break
             self.refuses(one, behind)
@@ -116,6 +177,16 @@ class Rolling(unittest.TestCase):
                 self.assertEqual(task["result"]["commit"], head(self.a))
                 self.in_step()
                 self.assertEqual(self.stored(self.a)["schema_version"], self.schema)
+        load.stop()
+        self.check_failures(load.failures, moved)
+
+    def check_failures(self, failures, moved):
+        """Who was there when the VIP moved may have lost what was under way, once."""
+        for _, at, why in failures:
+            self.assertTrue(moved <= at <= moved + FAILOVER_S, (at - moved, why))
+        counts = collections.Counter(kind for kind, _, _ in failures)
+        self.assertEqual(counts["websocket"], 1, failures)
+        self.assertEqual(max(counts.values()), 1, failures)
 
     def test_2_what_is_new_is_there_for_all_then(self):
         self.assertEqual(self.set_owner(self.b).status, 200)

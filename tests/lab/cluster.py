@@ -73,6 +73,11 @@ def seen(one, other):
     return next(n for n in one.api.get("/api/v1/cluster")["nodes"] if n["name"] == other.name)
 
 
+def reconciles(one):
+    """Tasks that had files and HAProxy follow, the newest first."""
+    return [t for t in one.api.get("/api/v1/tasks")["items"] if t["kind"] == "reconcile"]
+
+
 def in_step(nodes, deadline=20):
     """One head, and each has heard so of each."""
     def is_so():

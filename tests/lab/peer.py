@@ -10,6 +10,7 @@ import ssl
 import subprocess
 import tempfile
 import threading
+import time
 
 import api as api_module
 from api import Answer
@@ -111,6 +112,8 @@ class FakePeer:
         self.heard, self.requests, self.pushed = b"", [], []
         self.health, self.head = None, None
         self.shared, self.asked = None, []  # where its history parts, and what asked for that
+        self.ahead_ms = 0  # its clock
+        self.admitted = {"reached": True, "detail": "", "vips": [], "binds": []}
         with tempfile.TemporaryDirectory() as folder:
             pair = [os.path.join(folder, n) for n in ("key", "crt")]
             subprocess.run(
@@ -168,9 +171,12 @@ class FakePeer:
             return {**self.health, "id": self.id, "name": self.record["name"],
                     "release": self.record["release"], "head": self.head, "leads": False,
                     "have": False, "running": self.head["id"], "serving": "yes",
-                    "members": "0" * 64, "holds": False}
+                    "members": "0" * 64, "holds": False,
+                    "time_ms": int(time.time() * 1000) + self.ahead_ms}
         if path == PARTED:
             return {"shared": self.shared}
+        if path == "/peer/v1/admit":
+            return self.admitted
         if path == "/peer/v1/config/read":
             return self.pushed[-1]
         return {"members": [self.record]}

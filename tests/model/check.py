@@ -31,6 +31,7 @@ RUNS = {
     "mesh_overwrites": bounds(3, 0, edits=2, overwrites=2, late=2, releases=0),
     "mesh_releases": bounds(3, 0, edits=2, overwrites=1, late=2, releases=1),
     "line": bounds(3, 1, edits=3, overwrites=1, late=2, releases=0),
+    "line_overwrites": bounds(3, 1, edits=2, overwrites=2, late=2, releases=0),
 }
 # Up to 43 million states (mesh_long): 4.2 GB and some minutes.
 LONG = {
@@ -52,9 +53,12 @@ MUTATIONS = {
     "ignore_release": 4,
     "forget_rank": 5,
 }
+# Of three nodes, too: bounds of that run.
+ALSO_REFUTED = {"forget_rank": "mesh_overwrites"}
 # How many relations, actions of healing, verdicts and steps there are: what never happens proves
 # nothing, so "pair" must come across all.
-WANTED_SEEN = [(1 << count) - 1 for count in (7, 3, 8, 13)]
+WANTED_SEEN = [(1 << count) - 1 for count in (7, 3, 8, 15)]
+WANTED_SEEN[3] &= ~(1 << 7)  # an Overwrite that was crossed by another one
 
 
 class Failed(Exception):
@@ -117,10 +121,10 @@ def prove(name):
     show(name, out, began)
 
 
-def refute(mutation, invariant):
+def refute(mutation, invariant, run="pair"):
     """Only that invariant is asserted, so it is the one that broke."""
     began = time.monotonic()
-    out, folder = search("mutant_" + mutation, {**RUNS["pair"], "INVARIANTS": 1 << invariant},
+    out, folder = search("mutant_" + mutation, {**RUNS[run], "INVARIANTS": 1 << invariant},
                          mutation)
     if number(r"errors: (\d+)", out) == 0:
         raise Failed("%s was not noticed: invariant %d holds" % (mutation, invariant))
@@ -138,6 +142,8 @@ def refute_all():
             listed ^ set(MUTATIONS)))
     for mutation, invariant in MUTATIONS.items():
         refute(mutation, invariant)
+    for mutation, run in ALSO_REFUTED.items():
+        refute(mutation, MUTATIONS[mutation], run)
 
 
 def main(names):

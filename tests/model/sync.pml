@@ -13,7 +13,8 @@
  *   3  a head is given up for one that neither has it as an ancestor nor has the same content
  *      only by an Overwrite
  *   4  no node runs what its release does not understand
- *   5  of two nodes that overwrite each other at once, one wins
+ *   5  of two nodes that overwrite each other at once, one wins: no two nodes end with the
+ *      Overwrite of one and not of the other
  *   6  what was refused, or did not get as far as being stored, leaves no trace
  *
  * A message may be lost, and may arrive whenever its receiver is idle, after any others. So a cut
@@ -42,12 +43,22 @@ byte running[NODES];     /* other than stored: until it is put back the node is 
 byte overwriting[NODES]; /* commit of its own Overwrite under way; 0: none */
 byte upgraded;           /* set of nodes */
 
+/* Of an Overwrite under way. First each target is asked whether it would take it; when all
+ * would, it is handed to them. */
+byte asks[NODES];           /* set of targets that are not asked yet */
+byte handing;               /* set of nodes that do not ask any more */
+byte waits[NODES];          /* set of targets whose answer is not known */
+byte accepted;              /* set of nodes whose Overwrite was taken by one at least */
+byte expects[NODES * NODES]; /* while it asks: head of each target, and its own, + 1 */
+#define EXPECTS(i, j) expects[(i) * NODES + (j)]
+
 /* What is on its way: packed, the greatest first, 0: none. */
 short net[LATE];
 #define PUSHED    1
 #define PULLED    2
 #define OVERWRITE 3
 #define ACCEPTED  4 /* the answer to an Overwrite */
+#define OWN       5 /* no message: what others took is stored here, too */
 #define MESSAGE(how, from, to, commit, expected)                                               \
     (((((expected) * COMMITS + (commit)) * NODES + (to)) * NODES + (from)) * 5 + (how))
 #define HOW(m)      ((m) % 5)
@@ -62,6 +73,7 @@ bit calm; /* all links work, and nobody edits */
 
 /* What was ever a head with its ancestors; what was given up for the same content. */
 byte ever, kept;
+byte overs;  /* set of commits that Overwrites made */
 bit gave_up; /* an Overwrite ended before its answers came */
 
 /* Of one step, 0 between steps. */
@@ -85,6 +97,8 @@ short message, other;
 #define FORKED(i, j)                                                                           \
     (!IN(head[i], ancestors[head[j]]) && !IN(head[j], ancestors[head[i]]) &&                   \
         content[head[i]] != content[head[j]])
+#define ONLY_OVER(i, j) (ancestors[head[i]] & ~ancestors[head[j]] & overs)
+#define CROSSED(i, j)   (FORKED(i, j) && ONLY_OVER(i, j) != 0 && ONLY_OVER(j, i) != 0)
 #define TOO_NEW(i, j) ((IN(head[j], newer) && !IN(i, upgraded)) ||                             \
     (IN(head[i], newer) && !IN(j, upgraded)))
 
@@ -196,14 +210,45 @@ inline store(i, how)
     CHECK(1, (ever & ~(kept | HISTORY)) == 0)
 }
 
+inline end_overwrite(i)
+{
+    overwriting[i] = 0;
+    handing = handing & ~BIT(i);
+    accepted = accepted & ~BIT(i);
+    asks[i] = 0;
+    waits[i] = 0;
+    k = 0;
+    do
+    :: k < NODES ->
+        EXPECTS(i, k) = 0;
+        k++
+    :: else -> break
+    od;
+    k = 0
+}
+
+/* Whoever is asked, or handed one, while it still asks itself gives way, unless it goes
+ * first. */
+inline give_way(i)
+{
+    if
+    :: verdict == PUSH_ADVANCE && overwriting[i] != 0 && !IN(i, handing) -> end_overwrite(i)
+    :: else -> skip
+    fi
+}
+
 /* A push or an Overwrite has arrived. */
 inline answer(i, m)
 {
     verdict = RELATED(i, head[i], COMMIT(m));
     SEEN(0);
-    verdict = VERDICT(verdict, HOW(m) == OVERWRITE, EXPECTED(m) == head[i],
-        overwriting[i] != 0 && i < FROM(m));
+    verdict =
+        VERDICT(verdict, HOW(m) == OVERWRITE, EXPECTED(m) == head[i], IN(i, handing));
     SEEN(2);
+    if
+    :: HOW(m) == OVERWRITE -> give_way(i)
+    :: else -> skip
+    fi;
     if
     :: verdict == PUSH_SAME -> skip
     :: verdict == PUSH_ADVANCE -> activate(i, COMMIT(m))
@@ -247,11 +292,13 @@ inline conclude(i)
         activate(i, overwriting[i])
     :: verdict == PUSH_SAME || verdict == PUSH_STALE -> /* it came by a pull */
         STEP(6);
-        overwriting[i] = 0
+        end_overwrite(i)
     :: else ->
         STEP(7);
-        CHECK(5, NODES > 2 || gave_up);
-        overwriting[i] = 0
+        /* Of three, one that is in step with this one may have changed both. */
+        CHECK(5, gave_up || (NODES > 2 &&
+            (ancestors[head[i]] & ~ancestors[overwriting[i]] & overs) == 0));
+        end_overwrite(i)
     fi;
     verdict = 0
 }
@@ -301,9 +348,9 @@ inline apply()
     :: else -> skip                                                                            \
     fi
 
-#define REQUEST(j)                                                                             \
+#define EXPECT(j)                                                                              \
     if                                                                                         \
-    :: IN(j, todo) && ROOM -> send(MESSAGE(OVERWRITE, _pid, j, made, head[j]))                 \
+    :: IN(j, todo) || (j) == _pid -> EXPECTS(_pid, j) = head[j] + 1                            \
     :: else -> skip                                                                            \
     fi
 
@@ -318,8 +365,10 @@ inline overwrite()
             overwrites++;
             make(head[_pid], head[_pid]);
             EACH(JOIN);
+            EACH(EXPECT);
+            overs = overs | BIT(made);
             overwriting[_pid] = made;
-            EACH(REQUEST);
+            asks[_pid] = todo;
             made = 0;
             todo = 0
         }
@@ -327,11 +376,70 @@ inline overwrite()
     fi
 }
 
+/* Whether node j would take it: nothing changes there, but for an Overwrite of its own. One
+ * after another. */
+inline ask(j)
+{
+    asks[_pid] = asks[_pid] & ~BIT(j);
+    verdict = RELATED(j, head[j], overwriting[_pid]);
+    verdict = VERDICT(verdict, 1, EXPECTS(_pid, j) == head[j] + 1,
+        IN(j, handing) || (overwriting[j] != 0 && j < _pid));
+    give_way(j);
+    if
+    :: verdict == PUSH_ADVANCE -> skip
+    :: else -> end_overwrite(_pid)
+    fi;
+    verdict = 0
+}
+
+#define ASK(j)                                                                                 \
+    :: atomic {                                                                                \
+        IN(j, asks[_pid]) && (asks[_pid] & (BIT(j) - 1)) == 0 ->                               \
+        if                                                                                     \
+        :: d_step { STEP(13); ask(j) }                                                         \
+        :: d_step { /* it does not answer: it is left out */                                   \
+            asks[_pid] = asks[_pid] & ~BIT(j);                                                 \
+            EXPECTS(_pid, j) = 0                                                               \
+        }                                                                                      \
+        fi                                                                                     \
+    }
+
+#define REQUEST(j)                                                                             \
+    if                                                                                         \
+    :: (j) != _pid && EXPECTS(_pid, j) != 0 && ROOM ->                                         \
+        send(MESSAGE(OVERWRITE, _pid, j, overwriting[_pid], EXPECTS(_pid, j) - 1));            \
+        waits[_pid] = waits[_pid] | BIT(j)                                                     \
+    :: else -> skip                                                                            \
+    fi;                                                                                        \
+    EXPECTS(_pid, j) = 0
+
+/* All were asked. What this node had itself may have moved meanwhile. */
+inline hand()
+{
+    if
+    :: EXPECTS(_pid, _pid) == head[_pid] + 1 ->
+        STEP(14);
+        handing = handing | BIT(_pid);
+        EACH(REQUEST)
+    :: else -> end_overwrite(_pid)
+    fi
+}
+
 /* An Overwrite ends without its answers: too late, or by a crash. */
 inline give_up(i)
 {
-    gave_up = gave_up || (NODES == 2 && overwriting[i] != 0);
-    overwriting[i] = 0
+    gave_up = gave_up || (IN(i, handing) && (NODES == 2 || OVERWRITES > 1));
+    end_overwrite(i)
+}
+
+/* Where it was not taken, whoever handed it over may learn that at once, or never. */
+inline not_taken(from, commit)
+{
+    if
+    :: overwriting[from] == commit && IN(from, handing) ->
+        waits[from] = waits[from] & ~BIT(_pid)
+    :: else -> skip
+    fi
 }
 
 /* Stored and answered; or the node goes back, or dies, between the two. */
@@ -343,7 +451,7 @@ inline finish(how, from)
         d_step {
             store(_pid, how);
             if
-            :: overwriting[_pid] == taken -> overwriting[_pid] = 0
+            :: how == OWN -> end_overwrite(_pid)
             :: else -> skip
             fi;
             message = 0;
@@ -366,6 +474,8 @@ inline receive(slot)
     d_step { take_off(slot) };
     if
     :: skip /* lost */
+    :: HOW(message) == OVERWRITE -> /* and known to be */
+        d_step { not_taken(FROM(message), COMMIT(message)) }
     :: HOW(message) == PUSHED ->
         d_step {
             STEP(2);
@@ -382,13 +492,19 @@ inline receive(slot)
         d_step {
             STEP(4);
             answer(_pid, message);
-            best = FROM(message)
+            best = FROM(message);
+            if
+            :: taken == 0 -> not_taken(best, COMMIT(message))
+            :: else -> skip
+            fi
         };
         finish(OVERWRITE, best);
         best = 0
     :: HOW(message) == ACCEPTED && overwriting[_pid] == COMMIT(message) ->
-        d_step { conclude(_pid) };
-        finish(PUSHED, 0)
+        d_step {
+            waits[_pid] = waits[_pid] & ~BIT(FROM(message));
+            accepted = accepted | BIT(_pid)
+        }
     fi;
     message = 0
 }
@@ -424,7 +540,22 @@ end:
 #if LATE > 2
     RECEIVE(2)
 #endif
-    :: atomic { overwriting[_pid] != 0 -> give_up(_pid) }
+    ASK(0)
+    ASK(1)
+#if NODES > 2
+    ASK(2)
+#endif
+    :: d_step { overwriting[_pid] != 0 && asks[_pid] == 0 && !IN(_pid, handing) -> hand() }
+    :: atomic {
+        IN(_pid, handing) && waits[_pid] == 0 && IDLE(_pid) ->
+        if
+        :: IN(_pid, accepted) ->
+            d_step { conclude(_pid) };
+            finish(OWN, 0)
+        :: else -> d_step { end_overwrite(_pid) }
+        fi
+    }
+    :: d_step { overwriting[_pid] != 0 -> give_up(_pid) }
     :: atomic {
         !IDLE(_pid) ->
         STEP(9);
@@ -525,9 +656,11 @@ active proctype weather()
         calm = 1;
         forked = ANY_PAIR(FORKED);
         /* Where only what is past differs, runs go on as one. */
+        CHECK(5, gave_up || !ANY_PAIR(CROSSED));
         edits = 0;
         overwrites = 0;
         gave_up = 0;
+        overs = 0;
         ever = 0;
         kept = 0
     };
@@ -552,7 +685,7 @@ active proctype weather()
             made = 0;
             conclude(MENDER);
             SAVE(MENDER, PUSHED);
-            overwriting[MENDER] = 0
+            end_overwrite(MENDER)
         };
         CHECK(2, !ANY_PAIR(DIFFERENT))
     :: else -> skip

@@ -13,6 +13,8 @@
 #include "engine/sync_parted.h"
 #include "engine/sync_piece.h"
 #include "peer/calls.h"
+#include "sync/admit.h"
+#include "tests/simulator/peers.h"
 #include "tests/simulator/trace.h"
 
 #define ANSWER_BYTES SYNC_DOC_MAX
@@ -148,13 +150,26 @@ task_reply(size_t to, int64_t task)
     return r;
 }
 
+/* What is not taken, and why. */
+static struct reply
+not_taken(const struct sync_result *result, const struct error *e)
+{
+    if (e->code == ERR_NOT_FOUND && result->missing_count > 0) {
+        return (struct reply){
+            200, json_pack(
+                     "{s:s, s:o}", "state", "missing", "missing",
+                     sync_entries_json(result->missing, result->missing_count))};
+    }
+    return e->code == ERR_CONFLICT && result->refusal != NULL
+               ? problem(409, result->refusal, e->msg)
+               : error_reply(e);
+}
+
 static struct reply
 take(const struct request *q)
 {
     struct engine *en = sim.nodes[q->to].lab->en;
-    const struct sync_origin origin = {
-        SYNC_PUSHED, sim.nodes[q->from].name,
-        .outranks = cluster_outranks(sim.nodes[q->to].cluster, q->call->node)};
+    struct sync_origin origin = {SYNC_PUSHED, sim.nodes[q->from].name};
     struct sync_result result = {.task = 0};
     struct sync_doc d;
     struct error e;
@@ -162,6 +177,7 @@ take(const struct request *q)
     err_t code = sync_doc_read(q->body, &d, &e);
     bool piece = code == ERR_OK && d.more;
 
+    origin.outranks = code == ERR_OK && sim_outranks(q->to, &d, q->call->node, d.more);
     if (piece) {
         code = sync_piece_take(en, &d, &origin, &result, &e);
         sync_doc_free(&d);
@@ -169,15 +185,8 @@ take(const struct request *q)
         code = sync_take(en, &d, &origin, &result, &e);
     }
     ASSERT(sem_post(&sim.race_begins) == 0);
-    if (code == ERR_NOT_FOUND && result.missing_count > 0) {
-        r = (struct reply){
-            200, json_pack(
-                     "{s:s, s:o}", "state", "missing", "missing",
-                     sync_entries_json(result.missing, result.missing_count))};
-    } else if (code == ERR_CONFLICT && result.refusal != NULL) {
-        r = problem(409, result.refusal, e.msg);
-    } else if (code != ERR_OK) {
-        r = error_reply(&e);
+    if (code != ERR_OK) {
+        r = not_taken(&result, &e);
     } else if (result.task == 0) {
         r = taken_reply(q->to, piece ? "stored" : "same");
     } else {
@@ -260,16 +269,16 @@ answer_check(const struct request *q)
     sim_before(q->to, &before);
     problems_init(&problems, arena);
     code = sync_doc_read(q->body, &d, &e);
+    origin.outranks = code == ERR_OK && sim_outranks(q->to, &d, q->call->node, true);
     if (code == ERR_OK) {
         code = sync_check(n->lab->en, &d, &origin, &checked, &problems, &e);
     }
-    if (code == ERR_CONFLICT && checked.result.refusal != NULL) {
-        r = problem(409, checked.result.refusal, e.msg);
-    } else if (code != ERR_OK) {
-        r = error_reply(&e);
-    } else {
-        r = (struct reply){200, json_pack("{s:s}", "state", "checked")};
-    }
+    r = code != ERR_OK ? not_taken(&checked.result, &e)
+                       : (struct reply){200, json_pack("{s:s}", "state", "checked")};
+    sim.outranked += checked.result.refusal != NULL &&
+                             strcmp(checked.result.refusal, "overwrite_in_progress") == 0
+                         ? 1
+                         : 0;
     sim_note("    %s checks for %s: %ld", n->name, sim.nodes[q->from].name, r.status);
     free(checked.result.missing);
     sync_doc_free(&d);
@@ -298,10 +307,8 @@ answer_trial(const struct request *q)
     if (code == ERR_OK) {
         code = sync_trial(n->lab->en, &d, &origin, &tried, &e);
     }
-    if (code == ERR_CONFLICT && tried.result.refusal != NULL) {
-        r = problem(409, tried.result.refusal, e.msg);
-    } else if (code != ERR_OK) {
-        r = error_reply(&e);
+    if (code != ERR_OK) {
+        r = not_taken(&tried.result, &e);
     } else if (tried.same) {
         r = (struct reply){200, json_pack("{s:s}", "state", "same")};
     } else {
@@ -344,6 +351,9 @@ route(const struct request *q)
     }
     if (strcmp(path, PATH_MEMBERS) == 0) {
         return answer_members(q);
+    }
+    if (strcmp(path, PATH_ADMIT) == 0) {
+        return (struct reply){200, sim_admit(q->to, q->body)};
     }
     if (members_admit(sim.nodes[q->to].lab->en, q->call->node, &refusal, &e) != ERR_OK) {
         sim.barred++;
@@ -456,17 +466,6 @@ deliver(const struct calls *all, const struct call *c, struct call_answer *a)
     }
 }
 
-void
-sim_record_clear(void)
-{
-    for (size_t i = 0; i < SIM_RECORDED; i++) {
-        free(sim.recorded[i].body);
-        free(sim.recorded[i].from);
-        sim.recorded[i] = (struct sim_message){.body = NULL};
-    }
-    sim.recorded_next = 0;
-}
-
 static void
 damage(char *text)
 {
@@ -511,26 +510,6 @@ sim_replay(bool damaged)
     free(from);
 }
 
-/* Its database is as that of this release, but for the version. */
-static void
-make_newer(size_t from, struct commit *c)
-{
-    struct commit head = sim_head(from);
-
-    *c = (struct commit){
-        .rev = head.rev + 1,
-        .schema_version = SCHEMA_VERSION + 1,
-        .fp = head.fp,
-        .parents = {head.id},
-        .parent_count = 1,
-        .at_ms = sim.wall_ms,
-    };
-    (void)snprintf(c->node, sizeof c->node, "%s", sim.nodes[from].name);
-    (void)snprintf(c->author, sizeof c->author, "admin maria");
-    (void)snprintf(c->summary, sizeof c->summary, "of a newer release");
-    c->id = commit_compute_id(c);
-}
-
 void
 sim_push_newer(size_t from, size_t to)
 {
@@ -542,7 +521,7 @@ sim_push_newer(size_t from, size_t to)
     struct error e;
     json_t *j;
 
-    make_newer(from, &newer);
+    sim_make_newer(from, &newer);
     if (sync_doc_make(
             sim.nodes[from].lab->en,
             &(struct sync_wanted){.have = &have, .have_count = 1, .on_top = &newer}, &d,

@@ -2,6 +2,7 @@
 /* Nodes: how they start, end, die, and cannot write. */
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -11,6 +12,9 @@
 #include "engine/apply_job.h"
 #include "engine/inner.h"
 #include "store/inner.h"
+#include "sync/admit.h"
+#include "tests/simulator/confirm.h"
+#include "tests/simulator/peers.h"
 #include "tests/simulator/trace.h"
 
 #define FILE_BYTES ((size_t)64 << 20)
@@ -164,6 +168,7 @@ open_cluster(struct sim_node *n)
             ERR_OK) {
         sim_fail("%s: %s", n->name, e.msg);
     }
+    sim_hold(n);
 }
 
 static void
@@ -221,6 +226,7 @@ static void
 close_node(struct sim_node *n)
 {
     sim_readers_close((size_t)(n - sim.nodes));
+    n->cluster->holding = NULL;
     cluster_close(TAKE(n->cluster));
     engine_lab_close(n->lab);
     n->point = POINT_NONE;
@@ -309,4 +315,90 @@ sim_node_of_id(const char *id)
         }
     }
     return SIM_NODES;
+}
+
+json_t *
+sim_admit(size_t i, const json_t *who)
+{
+    struct error e;
+    json_t *j = NULL;
+
+    if (cluster_admit(sim.nodes[i].cluster, who, &j, &e) != ERR_OK) {
+        sim_fail("%s", e.msg);
+    }
+    return j;
+}
+
+void
+sim_record_clear(void)
+{
+    for (size_t i = 0; i < SIM_RECORDED; i++) {
+        free(sim.recorded[i].body);
+        free(sim.recorded[i].from);
+        sim.recorded[i] = (struct sim_message){.body = NULL};
+    }
+    sim.recorded_next = 0;
+}
+
+void
+sim_make_newer(size_t from, struct commit *c)
+{
+    struct commit head = sim_head(from);
+
+    *c = (struct commit){
+        .rev = head.rev + 1,
+        .schema_version = SCHEMA_VERSION + 1,
+        .fp = head.fp,
+        .parents = {head.id},
+        .parent_count = 1,
+        .at_ms = sim.wall_ms,
+    };
+    (void)snprintf(c->node, sizeof c->node, "%s", sim.nodes[from].name);
+    (void)snprintf(c->author, sizeof c->author, "admin maria");
+    (void)snprintf(c->summary, sizeof c->summary, "of a newer release");
+    c->id = commit_compute_id(c);
+}
+
+bool
+sim_outranks(size_t i, const struct sync_doc *d, const char *id, bool asks)
+{
+    return d->has_expected && cluster_outranks(sim.nodes[i].cluster, id, asks);
+}
+
+static bool
+any_away(void)
+{
+    for (size_t i = 0; i < sim.count; i++) {
+        if (sim.nodes[i].away) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void
+sim_regroup(size_t i, size_t to)
+{
+    struct sim_node *n = &sim.nodes[i];
+    struct error e;
+
+    if (n->away && sim_up(to) && !sim.nodes[to].away) {
+        sim_note("%s joins %s", n->name, sim.nodes[to].name);
+        sim_join(i, to);
+    } else if (sim_chance(60)) {
+        sim_note("another key of %s", n->name);
+        sim.regrouped = true;
+        if (members_new_key(n->lab->en, &e) != ERR_OK) {
+            sim_note("    %s", e.msg);
+        }
+    } else if (!n->away && sim_chance(50)) {
+        sim_note("%s leaves", n->name);
+        n->away = cluster_leave(n->cluster, SIM_WHO, &e) == ERR_OK || n->away;
+    } else if (!n->away && !sim.nodes[to].away && !any_away()) {
+        sim_note("%s forgets %s", n->name, sim.nodes[to].name);
+        sim.nodes[to].away =
+            cluster_forget(n->cluster, sim.nodes[to].name, SIM_WHO, &e) == ERR_OK;
+        sim.regrouped = true;
+        sim.forgotten += sim.nodes[to].away ? 1 : 0;
+    }
 }

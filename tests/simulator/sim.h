@@ -14,6 +14,7 @@
 
 #define SIM_NODES      5
 #define SIM_MARKER     "only-here-"
+#define SIM_WHO        "admin maria"
 #define SIM_SERVERS    4
 #define SIM_ACKED      8192
 #define SIM_RECORDED   8
@@ -65,12 +66,11 @@ struct sim {
     _Atomic size_t race; /* node whose head moves while it takes a push over, + 1 */
     sem_t race_begins;   /* the push was weighed */
     struct sim_message recorded[SIM_RECORDED];
-
     struct hash acked[SIM_ACKED]; /* commits whose apply was answered well, of one cluster */
     size_t acked_count, acked_before;
     size_t refused_conn; /* node i refuses content with that number of connections, + i */
     size_t asked, refused, moved, outranked, taken, equal, applied, overwritten, diverged, died,
-        full, rejected, forgotten, barred, undone, locked_out, pieces, handed;
+        full, rejected, forgotten, barred, undone, locked_out, pieces, handed, duels;
 };
 
 extern struct sim sim;
@@ -91,7 +91,8 @@ void sim_bury(size_t i);
 bool sim_up(size_t i);
 struct commit sim_head(size_t i);
 void sim_join(size_t i, size_t to);
-size_t sim_node_of_id(const char *id); /* SIM_NODES: none */
+size_t sim_node_of_id(const char *id);          /* SIM_NODES: none */
+json_t *sim_admit(size_t i, const json_t *who); /* as the node answers one that joins */
 
 /* ---- dump.c ---- */
 
@@ -116,8 +117,8 @@ void sim_look_for_strangers(size_t i);
 void sim_record_clear(void);
 /* Delivers a recorded call once more; damaged: a push with one character of it changed. */
 void sim_replay(bool damaged);
-/* A push of what a newer release made on top of the head of node from. */
-void sim_push_newer(size_t from, size_t to);
+void
+sim_push_newer(size_t from, size_t to); /* of a newer release, on top of the head of from */
 
 /* ---- step.c ---- */
 

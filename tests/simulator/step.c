@@ -6,6 +6,8 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "tests/simulator/confirm.h"
+#include "tests/simulator/peers.h"
 #include "tests/simulator/trace.h"
 
 #define HOUR_MS  ((int64_t)3600000)
@@ -14,7 +16,7 @@
 #define MISSED   250 /* commits */
 #define MANY     100 /* percent of what is lost: nothing comes through */
 
-static const struct actor maria = {"admin maria"};
+static const struct actor maria = {SIM_WHO};
 
 static size_t
 another(size_t i)
@@ -22,8 +24,8 @@ another(size_t i)
     return (i + 1 + sim_below(sim.count - 1)) % sim.count;
 }
 
-static struct engine_lab *
-lab(size_t i)
+struct engine_lab *
+sim_lab(size_t i)
 {
     struct engine_lab *l = sim.nodes[i].lab;
 
@@ -35,9 +37,8 @@ lab(size_t i)
 
 /* ---- edits ---- */
 
-/* Somebody was told that it is there: the head of the node, from which the next one follows. */
-static void
-note_commit(size_t i, const char *hex)
+void
+sim_ack(size_t i, const char *hex)
 {
     struct hash id;
 
@@ -51,8 +52,8 @@ note_commit(size_t i, const char *hex)
     }
 }
 
-static void
-note_ack(size_t i, const json_t *task)
+void
+sim_ack_task(size_t i, const json_t *task)
 {
     const json_t *result = json_object_get(task, "result");
     const char *hex = json_string_value(json_object_get(result, "commit"));
@@ -61,14 +62,14 @@ note_ack(size_t i, const json_t *task)
     sim_note("    %s", json_string_value(json_object_get(task, "message")));
     if (ok) {
         sim.applied++;
-        note_commit(i, hex);
+        sim_ack(i, hex);
     }
 }
 
 void
 sim_apply(size_t i, const char *ops)
 {
-    struct engine_lab *l = lab(i);
+    struct engine_lab *l = sim_lab(i);
     int64_t task = 0;
     err_t code;
     json_t *j;
@@ -84,7 +85,7 @@ sim_apply(size_t i, const char *ops)
         return;
     }
     j = engine_lab_task(l, task);
-    note_ack(i, j);
+    sim_ack_task(i, j);
     json_decref(j);
 }
 
@@ -128,7 +129,7 @@ step_apply(size_t i)
 void
 sim_edit_direct(size_t i)
 {
-    struct engine_lab *l = lab(i);
+    struct engine_lab *l = sim_lab(i);
     char ops[SIM_TEXT_BYTES], hex[SHA256_HEX + 1];
     err_t code;
 
@@ -142,7 +143,7 @@ sim_edit_direct(size_t i)
         struct hash id = sim_head(i).id;
 
         hash_hex(&id, hex);
-        note_commit(i, hex);
+        sim_ack(i, hex);
     }
     sim_note("    %s", code == ERR_OK ? "ok" : l->error.msg);
 }
@@ -150,7 +151,7 @@ sim_edit_direct(size_t i)
 static void
 step_draft(size_t i)
 {
-    struct engine_lab *l = lab(i);
+    struct engine_lab *l = sim_lab(i);
     char ops[SIM_TEXT_BYTES];
 
     if (sim_chance(40)) {
@@ -181,7 +182,7 @@ choose_restored(const struct commit *list, size_t count)
 static void
 step_restore(size_t i)
 {
-    struct engine_lab *l = lab(i);
+    struct engine_lab *l = sim_lab(i);
     struct commit *list = NULL;
     size_t count = 0;
     char hex[SHA256_HEX + 1];
@@ -193,6 +194,7 @@ step_restore(size_t i)
     if (code == ERR_OK && count > 0) {
         hash_hex(choose_restored(list, count), hex);
         sim_note("restore %.8s on %s", hex, sim.nodes[i].name);
+        sim_by_hand();
         code = edit_restore(l->en, hex, false, &maria, &l->problems, &l->error);
     }
     free(list);
@@ -338,11 +340,13 @@ sim_overwrite(size_t i)
     {
         all = all && strcmp(json_string_value(json_object_get(node, "state")), "ok") == 0;
     }
+    sim_by_hand();
     if (code == ERR_OK) {
         sim.overwritten++;
-        note_commit(i, json_string_value(json_object_get(answer, "commit")));
+        sim_ack(i, json_string_value(json_object_get(answer, "commit")));
     }
     check_failed(i, code, json_string_value(json_object_get(answer, "commit")));
+    sim_duel_note(code, json_string_value(json_object_get(answer, "commit")));
     sim_note(
         "    overwrite from %s: %s%s", sim.nodes[i].name, code == ERR_OK ? "ok" : e.msg,
         code == ERR_OK && !all ? ", not on all" : "");
@@ -412,6 +416,10 @@ step_duel(size_t i)
     if (!sim_up(to)) {
         return;
     }
+    if (sim_chance(50)) {
+        memset(sim.cut, 0, sizeof sim.cut);
+        sim.lost = 0;
+    }
     cut_both(i, to, true);
     step_apply(i);
     step_apply(to);
@@ -427,50 +435,19 @@ step_duel(size_t i)
     } else {
         arm_hook(i, HOOK_ROUND); /* its own rounds go on meanwhile */
     }
-    sim.hook_after = 1 + (int)sim_below(5);
+    sim.hook_after = 1 + (int)sim_below(8);
+    sim_duel_begin();
     (void)sim_overwrite(i);
+    sim_duel_end();
     sim.hook = HOOK_NONE;
 }
 
 /* ---- members, clocks, faults ---- */
 
-static bool
-any_away(void)
-{
-    for (size_t i = 0; i < sim.count; i++) {
-        if (sim.nodes[i].away) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void
 step_members(size_t i)
 {
-    struct sim_node *n = &sim.nodes[i];
-    struct error e;
-    size_t to = another(i);
-
-    if (n->away && sim_up(to) && !sim.nodes[to].away) {
-        sim_note("%s joins %s", n->name, sim.nodes[to].name);
-        sim_join(i, to);
-    } else if (sim_chance(60)) {
-        sim_note("another key of %s", n->name);
-        sim.regrouped = true;
-        if (members_new_key(n->lab->en, &e) != ERR_OK) {
-            sim_note("    %s", e.msg);
-        }
-    } else if (!n->away && sim_chance(50)) {
-        sim_note("%s leaves", n->name);
-        n->away = cluster_leave(n->cluster, maria.name, &e) == ERR_OK || n->away;
-    } else if (!n->away && !sim.nodes[to].away && !any_away()) {
-        sim_note("%s forgets %s", n->name, sim.nodes[to].name);
-        sim.nodes[to].away =
-            cluster_forget(n->cluster, sim.nodes[to].name, maria.name, &e) == ERR_OK;
-        sim.regrouped = true;
-        sim.forgotten += sim.nodes[to].away ? 1 : 0;
-    }
+    sim_regroup(i, another(i));
 }
 
 static void
@@ -535,10 +512,10 @@ struct choice {
 };
 
 static const struct choice choices[] = {
-    {20, step_apply}, {18, step_round},     {17, step_links},  {9, step_overwrite},
+    {17, step_apply}, {15, step_round},     {15, step_links},  {9, step_overwrite},
     {5, step_fault},  {5, sim_edit_direct}, {4, step_draft},   {4, step_restore},
     {4, step_twins},  {2, step_clock},      {4, step_members}, {1, step_local},
-    {3, step_duel},
+    {3, step_duel},   {6, step_confirm},    {2, step_vip},
 };
 
 static void
@@ -569,6 +546,7 @@ sim_step(void)
     } else {
         take_step(i);
     }
+    sim_go_back();
     for (size_t k = 0; k < sim.count; k++) {
         if (sim.nodes[k].dead) {
             sim_note("%s died", sim.nodes[k].name);

@@ -212,6 +212,8 @@ class Judge:
                    "PUSH_ADOPT_EQUAL": {"begun", "failed"}}.get(name, {"refused"})
         if how == "joined" and name == "PUSH_DIVERGED":
             allowed = {"begun", "failed"}
+        if how == "joined" and name == "PUSH_STALE":
+            allowed = {"same"}
         if result not in allowed:
             raise Refused("node %s says %s, and it ends as %s" % (node, name, result))
         if result == "begun":

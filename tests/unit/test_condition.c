@@ -24,7 +24,9 @@ static struct node_facts
 node(const char *name, int64_t rev)
 {
     struct node_facts n = {
+        .id = name,
         .name = name,
+        .url = "",
         .release = "1.2.0",
         .silence = ANSWERED,
         .failure = "",
@@ -305,6 +307,30 @@ test_nobody_holds_the_vip(void **state)
 }
 
 static void
+test_two_with_one_name_or_address_are_told_once(void **state)
+{
+    struct fixture *x = *state;
+
+    x->nodes[0].url = "https://192.0.2.1:8443";
+    x->nodes[2].id = "0123456789abcdef";
+    x->nodes[2].url = "https://192.0.2.3:8443";
+    x->nodes[2].name = "n1";
+    finds_one(x, "member_clash n1");
+    says(
+        x, "cause",
+        "n1 (n1 at https://192.0.2.1:8443) and n1 (01234567 at "
+        "https://192.0.2.3:8443) have one name");
+    x->nodes[2].name = "n3";
+    finds(x, NULL, 0);
+    x->nodes[2].url = x->nodes[0].url;
+    finds_one(x, "member_clash n3");
+    says(x, "cause", "have one address");
+    x->nodes[2].silence = UNREACHABLE;
+    x->nodes[2].failure = "another node answers";
+    finds(x, (const char *const[]){"member_clash n3", "peer_unreachable n3"}, 2);
+}
+
+static void
 test_pages_that_are_lost_are_told_with_what_was_seen(void **state)
 {
     struct fixture *x = *state;
@@ -350,6 +376,37 @@ test_who_does_not_answer_is_not_counted_as_holder(void **state)
     says(x, "cause", "VIP: 192.0.2.9/24");
 }
 
+static void
+test_a_revision_that_waits_is_named_by_each_node_of_itself(void **state)
+{
+    static const struct {
+        bool going_back, failed;
+        int64_t retry_at_ms;
+        const char *part;
+    } rows[] = {
+        {false, false, 0, "it goes back at 2026-07-01T00:01:00"},
+        {true, false, 0, "not confirmed in time and goes back"},
+        {false, true, 1, "could not go back so far"},
+        {false, true, 0, "the node that is to go back does not answer"},
+    };
+    struct fixture *x = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        x->f.waiting = (struct engine_waiting){
+            .is = true,
+            .node = "n2",
+            .rev = 8,
+            .until_ms = 1782864060000,
+            .going_back = rows[i].going_back,
+            .failed = rows[i].failed,
+            .retry_at_ms = rows[i].retry_at_ms,
+        };
+        finds_one(x, "unconfirmed n1");
+        says(x, "cause", "revision 8, applied on n2; ");
+        says(x, "cause", rows[i].part);
+    }
+}
+
 int
 main(void)
 {
@@ -369,10 +426,14 @@ main(void)
         cmocka_unit_test_setup_teardown(test_held_and_drafts_of_any_node, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_nobody_holds_the_vip, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
+            test_two_with_one_name_or_address_are_told_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
             test_pages_that_are_lost_are_told_with_what_was_seen, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_each_of_two_holders_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             test_who_does_not_answer_is_not_counted_as_holder, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_a_revision_that_waits_is_named_by_each_node_of_itself, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

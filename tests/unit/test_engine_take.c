@@ -261,6 +261,30 @@ what_both_have_does_not_travel(void **state)
     sync_doc_free(&d);
 }
 
+/* It was a member, and was changed while it was none. */
+static void
+who_joins_and_is_ahead_takes_nothing(void **state)
+{
+    const struct trio *t = *state;
+    struct hash have = head_of(t->l[1]).id;
+    struct hash ahead;
+    struct sync_result result;
+    struct sync_doc d;
+    struct error e;
+
+    d = doc_of(t->l[0], &(struct sync_wanted){.have = &have, .have_count = 1});
+    set_title(t->l[1], 1);
+    ahead = head_of(t->l[1]).id;
+    assert_int_equal(
+        sync_take(
+            t->l[1]->en, &d, &(struct sync_origin){.how = SYNC_JOINED, .from = "other"},
+            &result, &e),
+        ERR_OK);
+    assert_int_equal(result.task, 0);
+    have = head_of(t->l[1]).id;
+    assert_true(hash_equal(&have, &ahead));
+}
+
 int
 main(void)
 {
@@ -272,6 +296,7 @@ main(void)
         WITH(an_overwrite_brings_the_heads_that_the_other_does_not_know),
         WITH(an_overwrite_is_of_the_present_head),
         WITH(what_both_have_does_not_travel),
+        WITH(who_joins_and_is_ahead_takes_nothing),
     };
 #undef WITH
 
