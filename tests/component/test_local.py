@@ -297,7 +297,8 @@ class Local(unittest.TestCase):
     def test_the_peer_was_asked_told_and_pushed_to(self):
         self.assertEqual(set(self.fake.requests), {
             ("GET", "/peer/v1/health"), ("POST", "/peer/v1/members"), ("PUT", "/peer/v1/config"),
-            ("POST", "/peer/v1/check"), ("POST", "/peer/v1/config/read")})
+            ("POST", "/peer/v1/check"), ("POST", "/peer/v1/config/read"),
+            ("POST", "/peer/v1/config/parted")})
         self.assertIn(b'"balance":"source"', self.fake.heard)
 
 
