@@ -22,6 +22,26 @@ running_of(struct cli *c, const json_t *node)
                : arena_printf(c->arena, "%.8s", running);
 }
 
+/* Of its program; and of the one that made the files that HAProxy runs, where that is another.
+ */
+static const char *
+release_of(struct cli *c, const json_t *node)
+{
+    const char *own = cli_str(node, "release"), *running = cli_str(node, "running_release");
+
+    return running[0] == '\0' || strcmp(running, own) == 0
+               ? own
+               : arena_printf(c->arena, "%s, runs %s", own, running);
+}
+
+static const char *
+local_of(struct cli *c, const json_t *node)
+{
+    return json_is_integer(json_object_get(node, "running_local_rev"))
+               ? arena_printf(c->arena, "%lld", cli_int(node, "running_local_rev"))
+               : NULL;
+}
+
 #define INDENT         4
 #define TEXT_MAX_BYTES 65536
 
@@ -54,8 +74,8 @@ show_conditions(const struct cli *c, const json_t *conditions)
 static void
 show_cluster(struct cli *c, const json_t *answer)
 {
-    static const char *const heads[] = {"NODE",    "STORED", "RUNNING", "SERVING", "RELATION",
-                                        "RELEASE", "ANSWER", "KEY",     "ADDRESS"};
+    static const char *const heads[] = {"NODE",     "STORED",  "RUNNING", "LOCAL", "SERVING",
+                                        "RELATION", "RELEASE", "ANSWER",  "KEY",   "ADDRESS"};
     const json_t *nodes = json_object_get(answer, "nodes");
     struct table *t = table_new(c, heads, ARRAY_LEN(heads));
     size_t i;
@@ -69,9 +89,10 @@ show_cluster(struct cli *c, const json_t *answer)
         table_cell_whole(t, cli_str(node, "name"));
         table_cell_whole(t, cli_str(json_object_get(node, "stored"), "name"));
         table_cell_whole(t, running_of(c, node));
+        table_cell(t, local_of(c, node));
         table_cell(t, cli_str(node, "serving"));
         table_cell(t, self ? "this node" : answers ? cli_str(node, "relation") : "no answer");
-        table_cell(t, cli_str(node, "release"));
+        table_cell(t, release_of(c, node));
         table_cell(
             t, answers && !self ? arena_printf(c->arena, "%lld ms", cli_int(node, "answer_ms"))
                                 : NULL);

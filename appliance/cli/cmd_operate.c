@@ -178,6 +178,12 @@ put_waiting(struct cli *c, struct buf *out, const json_t *waiting)
         buf_puts(out, "no revision waits for \"lockstep confirm\"");
     } else if (json_is_true(json_object_get(waiting, "going_back"))) {
         buf_printf(out, "revision %lld goes back", rev);
+    } else if (
+        json_is_true(json_object_get(waiting, "failed")) &&
+        json_is_null(json_object_get(waiting, "retry_at"))) {
+        buf_printf(
+            out, "revision %lld was not confirmed, and the node to go back does not answer",
+            rev);
     } else if (json_is_true(json_object_get(waiting, "failed"))) {
         buf_printf(out, "revision %lld could not go back, tried again at ", rev);
         cli_put_text(out, show_time(c, cli_str(waiting, "retry_at")));

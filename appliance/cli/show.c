@@ -46,22 +46,31 @@ void
 show_waiting(struct cli *c, const json_t *waiting)
 {
     long long rev = cli_int(waiting, "rev");
+    const char *node = cli_str(waiting, "node");
 
     if (!json_is_object(waiting)) {
         return;
     }
     if (json_is_true(json_object_get(waiting, "going_back"))) {
-        show_line("confirm", "revision %lld was not confirmed: going back", rev);
+        show_line("confirm", "revision %lld from %s was not confirmed: going back", rev, node);
+    } else if (
+        json_is_true(json_object_get(waiting, "failed")) &&
+        json_is_null(json_object_get(waiting, "retry_at"))) {
+        show_line(
+            "confirm",
+            "revision %lld from %s was not confirmed, and the node that is to go back does not "
+            "answer; \"lockstep confirm\" keeps it",
+            rev, node);
     } else if (json_is_true(json_object_get(waiting, "failed"))) {
         show_line(
             "confirm",
-            "revision %lld was not confirmed and could not go back: tried again at %s; "
+            "revision %lld from %s was not confirmed and could not go back: tried again at %s; "
             "\"lockstep confirm\" keeps it",
-            rev, show_time(c, cli_str(waiting, "retry_at")));
+            rev, node, show_time(c, cli_str(waiting, "retry_at")));
     } else {
         show_line(
-            "confirm", "\"lockstep confirm\" keeps revision %lld; it goes back at %s", rev,
-            show_time(c, cli_str(waiting, "until")));
+            "confirm", "\"lockstep confirm\" keeps revision %lld from %s; it goes back at %s",
+            rev, node, show_time(c, cli_str(waiting, "until")));
     }
 }
 

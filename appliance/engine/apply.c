@@ -318,6 +318,9 @@ check_draft(
         code = only_candidate(v, ret_only, now_s(en), &after, p, e);
     }
     if (code == ERR_OK) {
+        code = confirm_refuse(en, &v->now, &after, e);
+    }
+    if (code == ERR_OK) {
         code = edit_keeps_pages(&v->now, &after, p, e);
     }
     if (code == ERR_OK && q->confirm_s > 0) {
@@ -382,11 +385,8 @@ check_request(
     CLEANUP(view_cleanup) struct view *v = engine_view(en);
     CLEANUP(pair_cleanup) struct snapshot_pair after = {NULL, NULL};
     char hex[SHA256_HEX + 1];
-    err_t code = confirm_refuse(en, e);
+    err_t code = check_skipped(en, q, p, e);
 
-    if (code == ERR_OK) {
-        code = check_skipped(en, q, p, e);
-    }
     if (code != ERR_OK) {
         return code;
     }
@@ -410,6 +410,9 @@ check_request(
         }
     }
     code = edit_check(q->ops, &v->now, now_s(en), &after, p, e);
+    if (code == ERR_OK) {
+        code = confirm_refuse(en, &v->now, &after, e);
+    }
     if (code == ERR_OK && q->confirm_s > 0) {
         code = apply_check_confirm(&v->now, &after, p, e);
     }

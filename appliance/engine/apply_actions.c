@@ -140,14 +140,14 @@ act_plan(struct apply *a, struct error *e)
         return AE_NOTHING;
     }
     code = check_base(a, e);
-    if (code == ERR_OK && apply_changes_content(a)) {
-        code = confirm_refuse(a->en, e);
-    }
     if (code == ERR_OK && a->mode == APPLY_TRIAL) {
         code = standby_check(a->en, &a->trial, e);
     }
     if (code == ERR_OK) {
         code = make_candidate(a, e);
+    }
+    if (code == ERR_OK && apply_changes_content(a)) {
+        code = confirm_refuse(a->en, &a->view->now, &a->candidate, e);
     }
     if (code == ERR_OK && a->confirm_s > 0) {
         code = apply_check_confirm(&a->view->now, &a->candidate, a->problems, e);

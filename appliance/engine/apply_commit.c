@@ -236,7 +236,7 @@ commit_on_engine(struct engine *en, void *ctx, struct error *e)
     err_t code = ERR_OK;
 
     if (a->mode == APPLY_BACK && !confirm_waits_for(en, &a->unconfirmed.id)) {
-        return error_set(e, ERR_CONFLICT, "it was confirmed meanwhile");
+        return error_set(e, ERR_CONFLICT, "it does not wait for its confirmation any more");
     }
     if (a->mode == APPLY_ADOPT) {
         code = commit_adopt(

@@ -20,6 +20,13 @@ struct cluster_candidate {
     int64_t task;          /* whose present step tells how far it is */
 };
 
+/* Which node goes back to what was before a revision that nobody confirmed in time. */
+enum back_by {
+    BACK_SELF,
+    BACK_OTHER,  /* or it is not known yet, or this node is about to take a revision over */
+    BACK_NOBODY, /* that answers */
+};
+
 /* What keeps nodes in step, as the engine calls it. */
 struct engine_cluster {
     void *ctx;
@@ -38,6 +45,8 @@ struct engine_cluster {
     /* No push will follow. Does its best. */
     void (*trial_end)(void *ctx, const char *node, const struct hash *candidate);
     void (*changed)(void *ctx); /* the head moved without an apply; must not block */
+    /* node: name of the one that applied it; late_ms: since the deadline. */
+    enum back_by (*goes_back)(void *ctx, const char *node, int64_t late_ms);
 };
 
 /* ops must outlive the engine, or be taken back with NULL, which waits until none is called. */

@@ -110,7 +110,6 @@ commit_write(struct engine *en, const struct commit_plan *plan, struct error *e)
         .drop_draft = plan->drop,
         .drop_draft_count = plan->drop_count,
     };
-    int64_t former_rev = live->head.rev;
     struct member unused;
     struct commit head;
     int64_t local_rev = 0;
@@ -132,12 +131,7 @@ commit_write(struct engine *en, const struct commit_plan *plan, struct error *e)
     }
     draft_settle(en);
     view_publish(en);
-    if (plan->ends_wait) {
-        confirm_end(en);
-    }
-    if (plan->confirm_s > 0 && head.rev > former_rev) {
-        confirm_begin(en, &head, former_rev);
-    }
+    confirm_follow(en);
     return ERR_OK;
 }
 
@@ -190,7 +184,7 @@ commit_adopt(
     take_over(&live->shared, shared);
     draft_settle(en);
     view_publish(en);
-    confirm_end(en);
+    confirm_follow(en);
     return ERR_OK;
 }
 

@@ -12,7 +12,7 @@ struct commit_plan {
     const struct draft_row *drop; /* sorted; these leave the draft with it */
     size_t drop_count;
     int64_t confirm_s; /* 0: it stays without being confirmed */
-    bool ends_wait;    /* the revision that waits is gone with it */
+    bool ends_wait;    /* a commit also where nothing changes: it follows what waited */
 };
 
 /* store_commit, then en->live. Publishes the view. */

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "engine/apply_job.h"
+#include "engine/commit.h"
 #include "engine/edit.h"
 #include "engine/problems_json.h"
 #include "model/belong.h"
@@ -37,18 +38,24 @@ left_s(const struct engine *en, const struct waiting *w)
     return left_ms > 0 ? (left_ms + 999) / 1000 : 0;
 }
 
+static bool
+is_due(const struct engine *en, const struct waiting *w)
+{
+    return mono_ms(en) >= w->due_ms;
+}
+
 /* Whether it could not go back so far. */
 static bool
-is_stuck(const struct waiting *w)
+is_stuck(const struct engine *en, const struct waiting *w)
 {
-    return w->back_off_ms > 0 && !w->going;
+    return !w->going && (w->back_off_ms > 0 || (w->nobody && is_due(en, w)));
 }
 
 /* Whether the deadline decided: it may not be confirmed any more. */
 static bool
 is_late(const struct engine *en, const struct waiting *w)
 {
-    return w->going || (mono_ms(en) >= w->due_ms && !is_stuck(w));
+    return w->going || (is_due(en, w) && !is_stuck(en, w));
 }
 
 void
@@ -60,13 +67,14 @@ confirm_look(struct engine *en, struct engine_waiting *ret)
     *ret = (struct engine_waiting){.is = w.is};
     if (w.is) {
         ret->commit = w.commit.id;
+        memcpy(ret->node, w.commit.node, sizeof ret->node);
         ret->rev = w.commit.rev;
         ret->back_rev = w.back_rev;
         ret->until_ms = w.commit.confirm_until_ms;
         ret->left_s = left_s(en, &w);
         ret->going_back = is_late(en, &w);
-        ret->failed = is_stuck(&w);
-        ret->retry_at_ms = ret->failed ? w.retry_at_ms : 0;
+        ret->failed = is_stuck(en, &w);
+        ret->retry_at_ms = ret->failed && w.back_off_ms > 0 ? w.retry_at_ms : 0;
     }
 }
 
@@ -80,10 +88,11 @@ engine_waiting_json(const struct engine_waiting *w)
     }
     hash_hex(&w->commit, commit);
     return json_pack(
-        "{s:s, s:I, s:I, s:o, s:I, s:b, s:b, s:o}", "commit", commit, "rev", (json_int_t)w->rev,
-        "back_to", (json_int_t)w->back_rev, "until", json_time(w->until_ms), "seconds_left",
+        "{s:s, s:o, s:I, s:I, s:o, s:I, s:b, s:b, s:o}", "commit", commit, "node",
+        json_foreign_text(w->node), "rev", (json_int_t)w->rev, "back_to",
+        (json_int_t)w->back_rev, "until", json_time(w->until_ms), "seconds_left",
         (json_int_t)w->left_s, "going_back", w->going_back ? 1 : 0, "failed", w->failed ? 1 : 0,
-        "retry_at", w->failed ? json_time(w->retry_at_ms) : json_null());
+        "retry_at", w->retry_at_ms > 0 ? json_time(w->retry_at_ms) : json_null());
 }
 
 static void
@@ -96,13 +105,25 @@ tell(struct engine *en)
         en->events, "status", json_pack("{s:o}", "confirm", engine_waiting_json(&w)));
 }
 
+static bool
+is_equal(const struct snapshot *a, const struct snapshot *b)
+{
+    struct hash one = snapshot_fp(a, SCHEMA_VERSION);
+    struct hash other = snapshot_fp(b, SCHEMA_VERSION);
+
+    return hash_equal(&one, &other);
+}
+
 err_t
-confirm_refuse(struct engine *en, struct error *e)
+confirm_refuse(
+    struct engine *en, const struct snapshot_pair *before, const struct snapshot_pair *after,
+    struct error *e)
 {
     struct waiting w;
 
     copy_waiting(en, &w);
-    if (!w.is) {
+    if (!w.is || (before != NULL && is_equal(before->shared, after->shared) &&
+                  !is_equal(before->local, after->local))) {
         return ERR_OK;
     }
     if (is_late(en, &w)) {
@@ -111,13 +132,14 @@ confirm_refuse(struct engine *en, struct error *e)
             "revision %lld was not confirmed in time and is going back: apply when it is back",
             (long long)w.commit.rev);
     }
-    if (is_stuck(&w)) {
+    if (is_stuck(en, &w)) {
         return error_set(
             e, ERR_CONFLICT,
-            "revision %lld was not confirmed in time and could not go back, which is tried "
-            "again: apply when it is back, or keep it (lockstep confirm, or POST "
-            "/api/v1/config/confirm)",
-            (long long)w.commit.rev);
+            "revision %lld was not confirmed in time and could not go back, %s: apply when it "
+            "is back, or keep it (lockstep confirm, or POST /api/v1/config/confirm)",
+            (long long)w.commit.rev,
+            w.back_off_ms > 0 ? "which is tried again"
+                              : "for the node that is to do so does not answer");
     }
     return error_set(
         e, ERR_CONFLICT,
@@ -137,14 +159,13 @@ confirm_waits_for(struct engine *en, const struct hash *commit)
 
 /* ---- begin and end ---- */
 
-void
-confirm_begin(struct engine *en, const struct commit *c, int64_t back_rev)
+static void
+begin(struct engine *en, const struct commit *c, int64_t back_rev)
 {
     int64_t left_ms = c->confirm_until_ms - clock_wall_ms(en->config->clock);
     int64_t most_ms = c->confirm_until_ms - c->at_ms; /* a clock that is behind adds nothing */
     struct waiting w = {.is = true, .commit = *c, .back_rev = back_rev};
 
-    ASSERT(c->parent_count > 0);
     w.due_ms = mono_ms(en) + (left_ms < most_ms ? left_ms : most_ms);
     lock_take(&en->lock);
     en->waiting = w;
@@ -153,32 +174,50 @@ confirm_begin(struct engine *en, const struct commit *c, int64_t back_rev)
     tell(en);
 }
 
-err_t
-confirm_load(struct engine *en, struct error *e)
-{
-    const struct commit *c = &en->live.waiting;
-    struct commit parent;
-    char hex[SHA256_HEX + 1];
-    err_t code;
-
-    if (c->rev == 0) {
-        return ERR_OK;
-    }
-    hash_hex(&c->parents[0], hex);
-    code = store_commit_find(en->store, hex, &parent, e);
-    if (code == ERR_OK) {
-        confirm_begin(en, c, parent.rev);
-    }
-    return code;
-}
-
-void
-confirm_end(struct engine *en)
+static void
+end(struct engine *en)
 {
     lock_take(&en->lock);
     en->waiting = (struct waiting){.is = false};
     lock_give(&en->lock);
     tell(en);
+}
+
+err_t
+confirm_load(struct engine *en, struct error *e)
+{
+    struct commit c, parent;
+    struct waiting w;
+    char hex[SHA256_HEX + 1];
+    err_t code = store_waiting(en->store, &c, e);
+
+    copy_waiting(en, &w);
+    if (code != ERR_OK || (c.rev == 0 && !w.is) || (w.is && hash_equal(&c.id, &w.commit.id))) {
+        return code;
+    }
+    if (c.rev == 0) {
+        end(en);
+        return ERR_OK;
+    }
+    parent.rev = 0;
+    if (c.parent_count > 0) { /* else another node made it up */
+        hash_hex(&c.parents[0], hex);
+        code = store_commit_find(en->store, hex, &parent, e);
+    }
+    if (code == ERR_OK) {
+        begin(en, &c, parent.rev);
+    }
+    return code;
+}
+
+void
+confirm_follow(struct engine *en)
+{
+    struct error e;
+
+    if (confirm_load(en, &e) != ERR_OK) {
+        log_warning("cannot see which revision waits for its confirmation: %s", e.msg);
+    }
 }
 
 struct confirm_call {
@@ -187,14 +226,38 @@ struct confirm_call {
     struct commit *ret;
 };
 
+/* A commit on top, of the same content: it reaches every node, as any does. */
+static err_t
+keep(struct engine *en, const struct waiting *w, const struct actor *who, struct error *e)
+{
+    CLEANUP(pair_cleanup)
+    struct snapshot_pair to = {snapshot_ref(en->live.shared), NULL};
+    struct hash head = en->live.head.id;
+    char text[COMMIT_TEXT_BYTES];
+    err_t code;
+
+    (void)snprintf(text, sizeof text, "confirmed revision %lld", (long long)w->commit.rev);
+    code = commit_write(
+        en,
+        &(struct commit_plan){
+            .to = to, .author = who->name, .summary = text, .ends_wait = true},
+        e);
+    if (code == ERR_OK) {
+        commit_carry_generation(en, &head, en->live.local_rev);
+    }
+    return code;
+}
+
 static err_t
 confirm_on_engine(struct engine *en, void *ctx, struct error *e)
 {
     const struct confirm_call *call = ctx;
-    char text[64];
     struct waiting w;
     err_t code;
 
+    if (call->who->locked != NULL) {
+        return error_set(e, ERR_LOCKED, "%s", call->who->locked);
+    }
     copy_waiting(en, &w);
     if (!w.is) {
         return error_set(e, ERR_CONFLICT, "no revision waits for a confirmation");
@@ -209,16 +272,24 @@ confirm_on_engine(struct engine *en, void *ctx, struct error *e)
             e, ERR_CONFLICT, "revision %lld was not confirmed in time and is going back",
             (long long)w.commit.rev);
     }
-    code = store_wait_end(en->store, e);
-    if (code != ERR_OK) {
-        return code;
+    code = keep(en, &w, call->who, e);
+    if (code == ERR_OK) {
+        log_info("%s confirmed revision %lld", call->who->name, (long long)w.commit.rev);
+        *call->ret = w.commit;
     }
-    confirm_end(en);
-    (void)snprintf(text, sizeof text, "revision %lld", (long long)w.commit.rev);
-    engine_audit(en, call->who->name, "confirm", text);
-    log_info("%s confirmed %s", call->who->name, text);
-    *call->ret = w.commit;
-    return ERR_OK;
+    return code;
+}
+
+/* Whoever confirmed may lose this node at once: the one that goes back then has to know. */
+static void
+hand_on(struct engine *en)
+{
+    const struct engine_cluster *cluster = engine_cluster_take(en);
+
+    if (cluster != NULL) {
+        json_decref(cluster->push(cluster->ctx, 0, NULL));
+        engine_cluster_give(en);
+    }
 }
 
 err_t
@@ -227,8 +298,12 @@ confirm_now(
     struct error *e)
 {
     struct confirm_call call = {commit, who, ret};
+    err_t code = engine_run(en, confirm_on_engine, &call, e);
 
-    return engine_run(en, confirm_on_engine, &call, e);
+    if (code == ERR_OK) {
+        hand_on(en);
+    }
+    return code;
 }
 
 /* ---- the content to go back to ---- */
@@ -312,7 +387,7 @@ confirm_content(
 
     copy_waiting(en, &w);
     if (!w.is) {
-        return error_set(e, ERR_CONFLICT, "it was confirmed meanwhile");
+        return error_set(e, ERR_CONFLICT, "it does not wait for its confirmation any more");
     }
     code = store_commit_content(en->store, &w.commit.parents[0], &former, e);
     if (code == ERR_OK) {
@@ -360,25 +435,53 @@ start(struct engine *en, const struct waiting *w)
     }
 }
 
-/* Starts to go back when that is due. Returns for how long to wait then: the clock that decides
- * also counts while the machine sleeps, that of a condition does not, so never longer than a
- * round. */
-static int64_t
-go_back_when_due(struct engine *en)
+static enum back_by
+who_goes_back(struct engine *en, const struct waiting *w)
 {
-    int64_t round_ms = en->config->tunables->status_round_ms;
-    int64_t left_ms = round_ms;
-    int64_t now_ms = mono_ms(en);
-    struct waiting w;
+    const struct engine_cluster *cluster = engine_cluster_take(en);
+    enum back_by by;
+
+    if (cluster == NULL) {
+        return members_peers(en) == 0 ? BACK_SELF : BACK_OTHER; /* the daemon starts, or ends */
+    }
+    by = cluster->goes_back(cluster->ctx, w->commit.node, mono_ms(en) - w->due_ms);
+    engine_cluster_give(en);
+    return by;
+}
+
+/* Whether it starts now. */
+static bool
+note_who(struct engine *en, const struct waiting *w, enum back_by by)
+{
+    struct waiting *now = &en->waiting;
+    bool starts = false, is_news = false;
 
     lock_take(&en->lock);
-    w = en->waiting;
-    if (w.is && !w.going) {
-        left_ms = (w.due_ms > w.next_ms ? w.due_ms : w.next_ms) - now_ms;
-        en->waiting.going = left_ms <= 0;
+    if (now->is && !now->going && hash_equal(&now->commit.id, &w->commit.id)) {
+        starts = now->going = by == BACK_SELF;
+        is_news = now->nobody != (by == BACK_NOBODY);
+        now->nobody = by == BACK_NOBODY;
     }
     lock_give(&en->lock);
-    if (left_ms <= 0) {
+    if (is_news) {
+        tell(en);
+    }
+    return starts;
+}
+
+int64_t
+confirm_go_back_when_due(struct engine *en)
+{
+    int64_t round_ms = en->config->tunables->status_round_ms;
+    int64_t left_ms;
+    struct waiting w;
+
+    copy_waiting(en, &w);
+    if (!w.is || w.going) {
+        return round_ms;
+    }
+    left_ms = (w.due_ms > w.next_ms ? w.due_ms : w.next_ms) - mono_ms(en);
+    if (left_ms <= 0 && note_who(en, &w, who_goes_back(en, &w))) {
         start(en, &w);
     }
     return left_ms > 0 && left_ms < round_ms ? left_ms : round_ms;
@@ -390,7 +493,7 @@ confirm_run(void *ctx)
     struct engine *en = ctx;
 
     while (!engine_stopping(en)) {
-        struct timespec deadline = lock_deadline(go_back_when_due(en));
+        struct timespec deadline = lock_deadline(confirm_go_back_when_due(en));
 
         lock_take(&en->lock);
         if (!en->stopping) {
@@ -411,6 +514,10 @@ confirm_back_ended(struct engine *en, bool ok)
         return;
     }
     lock_take(&en->lock);
+    if (!en->waiting.going) { /* it was settled meanwhile */
+        lock_give(&en->lock);
+        return;
+    }
     en->waiting.going = false;
     en->waiting.back_off_ms =
         reconcile_back_off_ms(en->config->tunables, en->waiting.back_off_ms);

@@ -295,9 +295,10 @@ refuse_lost_database(const struct engine *en, struct error *e)
     }
     return error_set(
         e, ERR_CORRUPT,
-        "%s holds no database, but HAProxy has a configuration of this node: restore the "
-        "database from a backup, or remove %s/generation to begin anew",
-        en->data_dir, en->config->state_dir);
+        "%s holds no database, but HAProxy has a configuration: restore it from a backup, or "
+        "take it from another node: move data/ and generation/ away, set up, then "
+        "lockstep join",
+        en->data_dir);
 }
 
 /* The first job of the engine thread. */

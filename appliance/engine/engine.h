@@ -94,12 +94,13 @@ enum fact { FACT_UNKNOWN, FACT_YES, FACT_NO };
 struct engine_waiting {
     bool is;
     struct hash commit;
+    char node[COMMIT_NODE_BYTES]; /* where it was applied */
     int64_t rev, back_rev;
     int64_t until_ms; /* Unix time */
     int64_t left_s;
     bool going_back;
     bool failed;         /* to go back: it may be confirmed until that is tried again */
-    int64_t retry_at_ms; /* Unix time; 0: not failed */
+    int64_t retry_at_ms; /* Unix time; 0: not failed, or no node that answers is to do it */
 };
 
 /* Servers of all pools, counted when statistics were read last. */
@@ -120,6 +121,7 @@ struct engine_status {
     char running_digest[17]; /* as reported; "" when unknown */
     struct hash running_commit;
     int64_t running_rev, running_local_rev;
+    char running_release[32]; /* whose program made those files; "" when unknown */
     enum fact serving;        /* a real request was answered, at serving_at_ms */
     char serving_detail[128]; /* what failed */
     int64_t serving_at_ms;    /* Unix time; 0 = never */
@@ -135,8 +137,8 @@ struct engine_status {
     struct engine_servers servers;
 };
 
-/* {"commit", "rev", "back_to", "until", "seconds_left", "going_back", "failed", "retry_at"}, or
- * null. */
+/* {"commit", "node", "rev", "back_to", "until", "seconds_left", "going_back", "failed",
+ * "retry_at"}, or null. */
 json_t *engine_waiting_json(const struct engine_waiting *w);
 
 /* Copies the status record out. Any thread. */

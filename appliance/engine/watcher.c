@@ -24,6 +24,7 @@ struct lookup {
     bool known;
     struct hash commit;
     int64_t rev, local_rev;
+    char release[32];
 };
 
 static err_t
@@ -44,6 +45,7 @@ lookup_on_engine(struct engine *en, void *ctx, struct error *e)
         l->commit = g.commit;
         l->rev = commit.rev;
         l->local_rev = g.local_rev;
+        memcpy(l->release, g.release, sizeof l->release);
     }
     return code == ERR_NOT_FOUND ? ERR_OK : code;
 }
@@ -69,6 +71,7 @@ look_up(struct engine *en, struct engine_status *s)
     s->running_commit = l.commit;
     s->running_rev = l.rev;
     s->running_local_rev = l.local_rev;
+    memcpy(s->running_release, l.release, sizeof s->running_release);
 }
 
 /* ---- measuring ---- */
@@ -138,6 +141,7 @@ same_facts(const struct engine_status *a, const struct engine_status *b)
            hash_equal(&a->running_commit, &b->running_commit) &&
            strcmp(a->haproxy_version, b->haproxy_version) == 0 &&
            strcmp(a->running_digest, b->running_digest) == 0 &&
+           strcmp(a->running_release, b->running_release) == 0 &&
            strcmp(a->up_detail, b->up_detail) == 0 &&
            strcmp(a->serving_detail, b->serving_detail) == 0 &&
            strcmp(a->reason, b->reason) == 0;

@@ -233,7 +233,7 @@ http_commit_restore(struct request *r)
         return;
     }
     /* The draft is not touched for an apply that cannot be. */
-    if (choice.apply && confirm_refuse(r->http->config.engine, &e) != ERR_OK) {
+    if (choice.apply && confirm_refuse(r->http->config.engine, NULL, NULL, &e) != ERR_OK) {
         reply_error(r, &e, NULL);
         return;
     }

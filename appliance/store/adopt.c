@@ -424,10 +424,10 @@ write_all(struct store *s, const struct adopt_request *r, struct work *w, struct
         code = write_history(s, r, w, e);
     }
     if (code == ERR_OK && w->moves) {
-        code = waiting_drop(s, e);
+        code = write_head(s, r, w, e);
     }
     if (code == ERR_OK && w->moves) {
-        code = write_head(s, r, w, e);
+        code = waiting_follow(s, s->head_seq, w->head_seq, e);
     }
     if (code == ERR_OK) {
         code = write_discarded(s, w, e);

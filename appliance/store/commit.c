@@ -135,7 +135,7 @@ plan(const struct store *s, const struct commit_request *q, struct work *w, stru
 {
     if (q->shared_to != NULL) {
         delta_list_of(s->shared, q->shared_to, &w->shared);
-        w->new_head = w->shared.count > 0 || q->more_parent_count > 0;
+        w->new_head = w->shared.count > 0 || q->more_parent_count > 0 || q->ends_wait;
     }
     w->local_rev = s->local_rev;
     if (q->local_to != NULL) {
@@ -244,11 +244,8 @@ write_all(struct store *s, const struct commit_request *r, struct work *w, struc
     if (code == ERR_OK && w->local.count > 0) {
         code = write_local(s, w, e);
     }
-    if (code == ERR_OK && r->ends_wait) {
-        code = waiting_drop(s, e);
-    }
-    if (code == ERR_OK && w->new_head && r->confirm_until_ms != 0) {
-        code = waiting_put(s, w->head_seq, e);
+    if (code == ERR_OK && w->new_head) {
+        code = waiting_follow(s, s->head_seq, w->head_seq, e);
     }
     for (size_t i = 0; code == ERR_OK && i < r->drop_draft_count; i++) {
         code = draft_drop(s, r->drop_draft[i].kind, r->drop_draft[i].id, e);

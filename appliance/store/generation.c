@@ -154,7 +154,7 @@ store_generation_find(
 {
     static const char by_digest[] =
         "SELECT number, digest, commit_id, local_rev, release, state, at_ms FROM generation "
-        "WHERE digest = ? ORDER BY number DESC LIMIT 1";
+        "WHERE digest = ? ORDER BY state = 'failed', number DESC LIMIT 1";
     static const char by_number[] =
         "SELECT number, digest, commit_id, local_rev, release, state, at_ms FROM generation "
         "WHERE number = ?";

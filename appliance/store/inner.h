@@ -109,10 +109,9 @@ void history_direct_kinds(char ret[DIRECT_KINDS_BYTES]);
     "AND instr(?2, ',' || x.kind || ',') = 0)"
 
 /* -- waiting.c: in the caller's transaction. */
-MUST_USE err_t waiting_put(struct store *s, int64_t seq, struct error *e);
-MUST_USE err_t waiting_drop(struct store *s, struct error *e);
-/* rev 0: none. */
-MUST_USE err_t waiting_load(const struct store *s, struct commit *ret, struct error *e);
+/* The head moved: what waits then. */
+MUST_USE err_t
+waiting_follow(struct store *s, int64_t from_seq, int64_t to_seq, struct error *e);
 
 /* -- prune.c: in the caller's transaction. */
 /* Removes full indexes and bodies that nothing needs any more. Needed is the content of

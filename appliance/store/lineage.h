@@ -88,9 +88,8 @@ MUST_USE err_t store_objects(
  * content. move_head: head, which is stored or among commits (else ERR_NOT_FOUND), becomes the
  * head, and shared_to the shared container: ERR_INVALID when it has not the head's fingerprint,
  * ERR_CONFLICT when a reference leads nowhere. The former head stays, as the end of a discarded
- * branch where no commit follows it as its first parent. It does not wait
- * for its confirmation: only the node that made it goes back by itself; and what waited here is
- * over. The draft stays as it is.
+ * branch where no commit follows it as its first parent. What
+ * waits for a confirmation then is as store_waiting says. The draft stays as it is.
  * Else only history changes: a branch that lies aside. *ret_head: the head then.
  * only_check: nothing is written, whatever the outcome; references alone are not looked at. */
 struct adopt_request {

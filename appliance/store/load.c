@@ -239,16 +239,12 @@ err_t
 store_load(struct store *s, struct store_state *ret, struct error *e)
 {
     struct draft_list draft = {0};
-    struct commit waiting = {.rev = 0};
     err_t code;
 
     store_enter(s);
     code = load_state(s, e);
     if (code == ERR_OK) {
         code = complete_local(s, e);
-    }
-    if (code == ERR_OK) {
-        code = waiting_load(s, &waiting, e);
     }
     if (code == ERR_OK) {
         code = draft_load(s, &draft, e);
@@ -260,7 +256,6 @@ store_load(struct store *s, struct store_state *ret, struct error *e)
             .local = snapshot_ref(s->local),
             .local_rev = s->local_rev,
             .draft = draft,
-            .waiting = waiting,
         };
     }
     return code;

@@ -50,7 +50,6 @@ struct store_state {
     struct snapshot *shared, *local; /* the caller's references */
     int64_t local_rev;
     struct draft_list draft; /* sorted by kind's name, then id */
-    struct commit waiting;   /* for its confirmation; rev 0: none */
 };
 
 MUST_USE err_t store_load(struct store *s, struct store_state *ret, struct error *e);
@@ -58,9 +57,9 @@ MUST_USE err_t store_load(struct store *s, struct store_state *ret, struct error
 /* One transaction. shared_to / local_to: NULL: no change. A changed shared container makes a
  * commit whose first parent is the head (more_parents follow; ERR_NOT_FOUND: one is not stored
  * here); a changed local container raises the local revision. What equals the present content
- * is no change unless there are more_parents. drop_draft: these rows leave the draft. A commit
- * with confirm_until_ms waits from then on; ends_wait, store_wait_end: none does. An audit row
- * is written. *ret: the head then. ERR_CONFLICT when a reference leads nowhere. */
+ * is no change unless there are more_parents, or ends_wait: a commit that changes nothing ends
+ * that one waits for its confirmation. drop_draft: these rows leave the draft. An audit row is
+ * written. *ret: the head then. ERR_CONFLICT when a reference leads nowhere. */
 struct commit_request {
     const struct snapshot *shared_to, *local_to;
     const struct hash *more_parents;
@@ -76,7 +75,10 @@ struct commit_request {
 MUST_USE err_t store_commit(
     struct store *s, const struct commit_request *q, struct commit *ret, int64_t *ret_local_rev,
     struct error *e);
-MUST_USE err_t store_wait_end(struct store *s, struct error *e);
+/* The commit that goes back unless it is confirmed; rev 0: none. It is the head, or all after
+ * it changed at once (keys, states of servers) and nothing else: so all nodes with one head say
+ * the same. */
+MUST_USE err_t store_waiting(struct store *s, struct commit *ret, struct error *e);
 
 /* One transaction: rows of drop leave, if any; rows of put replace theirs, with their base. */
 MUST_USE err_t store_draft_write(
@@ -119,7 +121,8 @@ MUST_USE err_t store_generation_last(struct store *s, int64_t *ret_number, struc
 MUST_USE err_t store_generation_next(struct store *s, int64_t *ret_number, struct error *e);
 MUST_USE err_t
 store_generation_put(struct store *s, const struct generation *g, struct error *e);
-/* Newest generation of that digest, or by number when digest is NULL. ERR_NOT_FOUND. */
+/* Newest generation of that digest, one that failed only where it is the only one; or by number
+ * when digest is NULL. ERR_NOT_FOUND. */
 MUST_USE err_t store_generation_find(
     struct store *s, const char *digest, int64_t number, struct generation *ret,
     struct error *e);

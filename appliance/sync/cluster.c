@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "engine/task.h"
 #include "sync/fanout.h"
-#include "sync/inner.h"
+#include "sync/hand.h"
 
 #define PATH_BYTES 128
 
@@ -322,6 +322,9 @@ cluster_round(struct cluster *c)
         cluster_exchange(c, &list);
         again = cluster_heal(c, &list);
     } while (again);
+    lock_take(&c->lock);
+    c->looked = true;
+    lock_give(&c->lock);
 }
 
 static void
@@ -368,8 +371,13 @@ cluster_make(
         cluster_close(c);
         return code;
     }
-    c->ops = (struct engine_cluster){
-        c, push_head, cluster_check, cluster_trial, cluster_trial_end, head_changed};
+    c->ops = (struct engine_cluster){c,
+                                     push_head,
+                                     cluster_check,
+                                     cluster_trial,
+                                     cluster_trial_end,
+                                     head_changed,
+                                     cluster_goes_back};
     engine_set_cluster(en, &c->ops);
     *ret = c;
     return ERR_OK;

@@ -5,6 +5,7 @@
 
 #include "base/attr.h"
 #include "base/buf.h"
+#include "base/date.h"
 #include "engine/problems_json.h"
 
 #define TEXT_MAX_BYTES ((size_t)4096)
@@ -310,6 +311,34 @@ find_draft(const struct finding *at)
     add(at, CONDITION_UNAPPLIED_DRAFT, &detail);
 }
 
+/* Every node that is in step says so of itself. */
+static void
+find_waiting(const struct finding *at)
+{
+    const struct engine_waiting *w = &at->f->waiting;
+    char until[DATE_TEXT_BYTES];
+    CLEANUP(buf_fini) struct buf detail = {0};
+
+    if (at->node != at->self || !w->is) {
+        return;
+    }
+    date_format(w->until_ms, until);
+    buf_init(&detail, TEXT_MAX_BYTES);
+    buf_printf(&detail, "revision %lld, applied on %s; ", (long long)w->rev, w->node);
+    if (w->going_back) {
+        buf_puts(&detail, "it was not confirmed in time and goes back");
+    } else if (!w->failed) {
+        buf_printf(&detail, "it goes back at %s", until);
+    } else if (w->retry_at_ms > 0) {
+        buf_puts(&detail, "it was not confirmed in time and could not go back so far");
+    } else {
+        buf_puts(
+            &detail,
+            "it was not confirmed in time, and the node that is to go back does not answer");
+    }
+    add(at, CONDITION_UNCONFIRMED, &detail);
+}
+
 /* While it moves from one node to another, both or none may be seen with it for a round. */
 static bool
 is_counted(const struct cluster_facts *f)
@@ -374,6 +403,7 @@ conditions_json(const struct cluster_facts *f)
         find_pages(&at);
         find_held(&at);
         find_draft(&at);
+        find_waiting(&at);
         find_holders(&at);
     }
     return at.out;

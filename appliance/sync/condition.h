@@ -8,47 +8,50 @@
 
 /* X(condition, name, severity, what it is, next step); in a next step NODE stands for the node
  * that it is about. The order is that of the answer. */
-#define CONDITIONS(X)                                                                          \
-    X(PEER_UNREACHABLE, "peer_unreachable", "error", "does not answer",                        \
-      "See that lockstepd runs on NODE and that this node reaches its address: on NODE, "      \
-      "lockstep status.")                                                                      \
-    X(PEER_KEY_REJECTED, "peer_key_rejected", "error", "does not take this node's calls",      \
-      "Compare the fingerprints, run lockstep peerkey on NODE, and hand its key to this node " \
-      "once more: lockstep join.")                                                             \
-    X(TLS_PIN_DIFFERS, "tls_pin_differs", "error",                                             \
-      "answers with another public key than the pinned one",                                   \
-      "Find out whether NODE was installed anew: if so, lockstep forget NODE, and on NODE "    \
-      "lockstep join; if not, somebody else answers at its address.")                          \
-    X(MEMBER_CLASH, "member_clash", "error", "has what another node has, too",                 \
-      "On one of the two: lockstep set node name=ANOTHER, or url=, then lockstep apply.")      \
-    X(DIVERGED, "diverged", "error", "and this node were both changed apart from each other",  \
-      "See what differs with lockstep compare NODE; then, on the node that is right, "         \
-      "lockstep overwrite. Where that answers 423: overwrite on the node that holds the VIP, " \
-      "and there lockstep restore the revision that is right; without a holder, --unlock.")    \
-    X(REFUSING, "refusing", "error", "does not take the newer revision over",                  \
-      "Remove the cause on NODE; it tries again by itself, every 30 seconds at the latest.")   \
-    X(BEHIND, "behind", "warning", "has an older revision",                                    \
-      "Wait a few seconds, for NODE catches up by itself; if it does not, lockstep cluster "   \
-      "says what keeps it.")                                                                   \
-    X(RELEASES_DIFFER, "releases_differ", "warning", "runs another release",                   \
-      "Bring all nodes to the newer release; lockstep cluster shows the one of each.")         \
-    X(CLOCK_SKEW, "clock_skew", "warning", "has another time",                                 \
-      "Let NODE and this node take their time from a time server: timedatectl shows it.")      \
-    X(NOT_RUNNING, "not_running", "error", "does not run what it stored",                      \
-      "See on NODE what keeps HAProxy from running it: lockstep status.")                      \
-    X(PAGES_LOST, "pages_lost", "error", "is not reached at the names of its own pages",       \
-      "Use the address of NODE itself meanwhile; there, lockstep cluster says what was seen, " \
-      "and lockstep get webui where the pages are to be.")                                     \
-    X(HELD, "held", "notice", "does not take newer revisions over, as it was told",            \
-      "When the work on NODE is done, there: lockstep set node keep_in_step=true, then "       \
-      "lockstep apply.")                                                                       \
-    X(UNAPPLIED_DRAFT, "unapplied_draft", "notice", "has a draft that is not applied",         \
-      "On NODE, lockstep apply or lockstep discard --all ends it; on the node that may edit, " \
-      "lockstep drafts shows it and lockstep takeover NODE takes it over.")                    \
-    X(NO_HOLDER, "no_holder", "error", "sees no node hold the VIP",                            \
-      "Bring the node back that held it; to edit meanwhile, sign in on one node and unlock "   \
-      "it.")                                                                                   \
-    X(TWO_HOLDERS, "two_holders", "error", "holds the VIP, and so does another node",          \
+#define CONDITIONS(X)                                                                           \
+    X(PEER_UNREACHABLE, "peer_unreachable", "error", "does not answer",                         \
+      "See that lockstepd runs on NODE and that this node reaches its address: on NODE, "       \
+      "lockstep status.")                                                                       \
+    X(PEER_KEY_REJECTED, "peer_key_rejected", "error", "does not take this node's calls",       \
+      "Compare the fingerprints, run lockstep peerkey on NODE, and hand its key to this node "  \
+      "once more: lockstep join.")                                                              \
+    X(TLS_PIN_DIFFERS, "tls_pin_differs", "error",                                              \
+      "answers with another public key than the pinned one",                                    \
+      "Find out whether NODE was installed anew: if so, lockstep forget NODE, and on NODE "     \
+      "lockstep join; if not, somebody else answers at its address.")                           \
+    X(MEMBER_CLASH, "member_clash", "error", "has what another node has, too",                  \
+      "On one of the two: lockstep set node name=ANOTHER, or url=, then lockstep apply.")       \
+    X(DIVERGED, "diverged", "error", "and this node were both changed apart from each other",   \
+      "See what differs with lockstep compare NODE; then, on the node that is right, "          \
+      "lockstep overwrite. Where that answers 423: overwrite on the node that holds the VIP, "  \
+      "and there lockstep restore the revision that is right; without a holder, --unlock.")     \
+    X(REFUSING, "refusing", "error", "does not take the newer revision over",                   \
+      "Remove the cause on NODE; it tries again by itself, every 30 seconds at the latest.")    \
+    X(BEHIND, "behind", "warning", "has an older revision",                                     \
+      "Wait a few seconds, for NODE catches up by itself; if it does not, lockstep cluster "    \
+      "says what keeps it.")                                                                    \
+    X(RELEASES_DIFFER, "releases_differ", "warning", "runs another release",                    \
+      "Bring all nodes to the newer release; lockstep cluster shows the one of each.")          \
+    X(CLOCK_SKEW, "clock_skew", "warning", "has another time",                                  \
+      "Let NODE and this node take their time from a time server: timedatectl shows it.")       \
+    X(NOT_RUNNING, "not_running", "error", "does not run what it stored",                       \
+      "See on NODE what keeps HAProxy from running it: lockstep status.")                       \
+    X(PAGES_LOST, "pages_lost", "error", "is not reached at the names of its own pages",        \
+      "Use the address of NODE itself meanwhile; there, lockstep cluster says what was seen, "  \
+      "and lockstep get webui where the pages are to be.")                                      \
+    X(HELD, "held", "notice", "does not take newer revisions over, as it was told",             \
+      "When the work on NODE is done, there: lockstep set node keep_in_step=true, then "        \
+      "lockstep apply.")                                                                        \
+    X(UNAPPLIED_DRAFT, "unapplied_draft", "notice", "has a draft that is not applied",          \
+      "On NODE, lockstep apply or lockstep discard --all ends it; on the node that may edit, "  \
+      "lockstep drafts shows it and lockstep takeover NODE takes it over.")                     \
+    X(UNCONFIRMED, "unconfirmed", "warning", "has a revision that waits for its confirmation",  \
+      "If all works, lockstep confirm on the node that may edit keeps it; else the former one " \
+      "comes back by itself.")                                                                  \
+    X(NO_HOLDER, "no_holder", "error", "sees no node hold the VIP",                             \
+      "Bring the node back that held it; to edit meanwhile, sign in on one node and unlock "    \
+      "it.")                                                                                    \
+    X(TWO_HOLDERS, "two_holders", "error", "holds the VIP, and so does another node",           \
       "Restore the network between the nodes that hold it; until then edit on one of them.")
 
 #define CONDITION_ENUM(condition, name, severity, text, next) CONDITION_##condition,
@@ -96,10 +99,11 @@ struct node_facts {
 
 struct cluster_facts {
     const struct node_facts *nodes;
-    size_t count, self; /* self: position of the node that knows all this */
-    int64_t round_ms;   /* how often nodes are asked */
-    const char *vip;    /* its addresses; "": there is none */
-    int64_t unheld_ms;  /* for so long not exactly one node holds it; 0: one does */
+    size_t count, self;            /* self: position of the node that knows all this */
+    int64_t round_ms;              /* how often nodes are asked */
+    const char *vip;               /* its addresses; "": there is none */
+    int64_t unheld_ms;             /* for so long not exactly one node holds it; 0: one does */
+    struct engine_waiting waiting; /* on the node that knows all this */
 };
 
 /* [{"name", "severity", "node", "cause", "next", "page"}], node after node, each as in the

@@ -47,15 +47,43 @@ short_text(const char *text)
 }
 
 void
+cluster_put_generation(json_t *to, int64_t local_rev, const char *release)
+{
+    bool known = release[0] != '\0';
+
+    (void)json_object_set_new(
+        to, "running_local_rev", known ? json_integer(local_rev) : json_null());
+    (void)json_object_set_new(
+        to, "running_release", known ? json_foreign_text(release) : json_null());
+}
+
+/* An older release says nothing of it. */
+static err_t
+hear_generation(struct said *ret, const json_t *health, struct error *e)
+{
+    const char *release = "";
+    err_t code = json_opt_str(health, "running_release", &release, e);
+
+    (void)snprintf(ret->release, sizeof ret->release, "%s", release);
+    return code == ERR_OK
+               ? json_opt_int(
+                     health, "running_local_rev", 0, INT64_MAX >> 11, &ret->local_rev, e)
+               : code;
+}
+
+void
 cluster_say(struct cluster *c, const struct view *v, json_t *health)
 {
     char refusing[DETAIL_BYTES];
     struct engine_pages pages;
+    struct engine_status s;
 
     engine_get_pages(c->en, &pages);
+    engine_get_status(c->en, &s);
     lock_take(&c->lock);
     memcpy(refusing, c->refusing, sizeof refusing);
     lock_give(&c->lock);
+    cluster_put_generation(health, s.running_local_rev, s.running_release);
     (void)json_object_set_new(health, "held", json_boolean(is_held(v)));
     (void)json_object_set_new(health, "pages_lost", json_boolean(pages.reached == FACT_NO));
     (void)json_object_set_new(health, "drafted", json_integer((json_int_t)v->entry_count));
@@ -76,6 +104,9 @@ cluster_hear(struct said *ret, const json_t *health, struct error *e)
     /* An older release says nothing of it. */
     if (json_object_get(health, "drafted") != NULL) {
         code = json_get_int(health, "drafted", 0, INT32_MAX, &ret->drafted, e);
+    }
+    if (code == ERR_OK) {
+        code = hear_generation(ret, health, e);
     }
     if (code == ERR_OK) {
         code = json_opt_str(health, "draft_author", &author, e);
@@ -243,6 +274,7 @@ cluster_conditions(
     count_holders(c, vip, now_ms, &unheld_since_ms);
     f.unheld_ms = unheld_since_ms > 0 ? now_ms - unheld_since_ms : 0;
     look_at_self(c, &own);
+    f.waiting = own.status.waiting;
     for (size_t i = 0; i < list->count; i++) {
         const struct member *m = &list->items[i];
         const struct peer *p = cluster_peer(c, m->id);

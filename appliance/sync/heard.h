@@ -10,8 +10,10 @@
 #define NODE_RUNNING_DIGITS 65
 #define SAID_TEXT_BYTES     100
 
-/* What a node says of itself for the conditions (sync/condition.h). */
+/* What a node says of itself for the conditions (sync/condition.h) and for the table. */
 struct said {
+    int64_t local_rev; /* of the generation that HAProxy runs there */
+    char release[32];  /* whose program made that; "": neither is known */
     bool held;
     bool lost;       /* its own pages are not reached: where they are is for itself only */
     int64_t drafted; /* objects */
@@ -42,5 +44,9 @@ struct peer {
     struct said said;
     int64_t unequal_since_ms; /* monotonic: its head and running differ; 0: they do not */
 };
+
+/* What HAProxy of a node runs, besides the commit: "running_local_rev" and "running_release",
+ * null where release is "". */
+void cluster_put_generation(json_t *to, int64_t local_rev, const char *release);
 
 #endif

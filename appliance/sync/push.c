@@ -443,10 +443,11 @@ self_json(struct cluster *c, const struct member *m)
     CLEANUP(view_cleanup) struct view *v = engine_view(c->en);
     struct engine_status s;
     char running[SHA256_HEX + 1];
+    json_t *row;
 
     engine_get_status(c->en, &s);
     hash_hex(&s.running_commit, running);
-    return json_pack(
+    row = json_pack(
         "{s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}",
         "id", m->id, "name", m->name, "url", m->url, "release", m->release, "self", 1,
         "answers", 1, "stored", revision_json(v->head.rev, &v->head.id, &v->head.fp),
@@ -454,14 +455,15 @@ self_json(struct cluster *c, const struct member *m)
         s.running_known ? json_string(running) : json_null(), "serving", fact_name(s.serving),
         "answer_ms", json_null(), "age_s", json_null(), "skew_ms", json_null(), "detail",
         text_or_null(c->refusing), "refused", json_null());
+    cluster_put_generation(row, s.running_local_rev, s.running_release);
+    return row;
 }
 
 static json_t *
 peer_json(const struct peer *p, const struct member *m)
 {
     int64_t age_ms = clock_mono_ms(&clock_system) - p->answered_ms;
-
-    return json_pack(
+    json_t *row = json_pack(
         "{s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}",
         "id", m->id, "name", m->name, "url", m->url, "release",
         p->ever ? p->release : m->release, "self", 0, "answers", p->answered, "stored",
@@ -474,6 +476,9 @@ peer_json(const struct peer *p, const struct member *m)
         p->answered ? json_integer(p->skew_ms) : json_null(), "detail",
         p->answered ? text_or_null(relation_text(p->relation)) : text_or_null(p->failure.msg),
         "refused", text_or_null(p->refused));
+
+    cluster_put_generation(row, p->said.local_rev, p->said.release);
+    return row;
 }
 
 static void

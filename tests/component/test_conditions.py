@@ -15,7 +15,7 @@ from authority import Authority
 from backend import Backend
 from cluster import HUB, QUICK, Cluster, head, join, key_of, seen
 from node import Node
-from peer import PARTED, FakePeer
+from peer import PARTED, RELEASE, FakePeer
 
 VIP = "10.77.0.200"
 
@@ -109,7 +109,7 @@ class Two(Pair):
         key = self.b.api.get("/api/v1/cluster/key")["key"]
         answer = Api(self.b.api.address, self.b.api.port, key).raw("GET", "/peer/v1/health")
         self.assertEqual(answer.status, 200)
-        self.assertLess(len(answer.body), 700)  # 1 KiB with the longest names and texts
+        self.assertLess(len(answer.body), 670)  # 1 KiB with the longest names and texts
         self.b.api.expect(204, "DELETE", "/api/v1/draft")
         self.quiet()
 
@@ -122,6 +122,28 @@ class Two(Pair):
         self.b.api.patch("/api/v1/node", keep_in_step=True)
         self.assertEqual(self.b.api.apply()["state"], "ok")
         self.quiet()
+
+    def test_3_what_runs_is_told_with_the_local_revision(self):
+        before = self.b.api.get("/api/v1/status")["local_rev"]
+        former = self.b.api.get("/api/v1/node")["peers_port"]
+        self.b.api.patch("/api/v1/node", peers_port=20001)
+        self.assertEqual(self.b.api.apply()["state"], "ok")
+        status = self.b.api.get("/api/v1/status")
+        self.assertEqual(status["local_rev"], before + 1)
+        wanted = (status["head"]["id"], before + 1, status["release"])
+        for one in (self.a, self.b):
+            node.wait_for(lambda o=one: self.runs(o, self.b) == wanted, "what runs is told")
+        row = next(line for line in shown_by(self.a, "cluster").splitlines()
+                   if line.startswith("n2 "))
+        self.assertEqual(row.split()[1:4], [revision(self.b)] * 2 + [str(before + 1)])
+        self.b.api.patch("/api/v1/node", peers_port=former)
+        self.assertEqual(self.b.api.apply()["state"], "ok")
+        self.quiet()
+
+    @staticmethod
+    def runs(one, other):
+        row = seen(one, other)
+        return row["running"], row["running_local_rev"], row["running_release"]
 
     def test_4_a_cut_node_is_named_and_then_the_split(self):
         self.lab.cut(self.a, self.b)
@@ -381,6 +403,15 @@ class Parted(unittest.TestCase):
         self.told("; what they last shared is not known")
 
 
+    def test_what_runs_may_be_of_a_former_release(self):
+        self.fake.health.update(running_local_rev=7, running_release="0.0.9")
+        node.wait_for(lambda: seen(self.one, self.fake)["running_release"] == "0.0.9", "told")
+        self.assertEqual(seen(self.one, self.fake)["running_local_rev"], 7)
+        self.assertIn("%s, runs 0.0.9 " % RELEASE, shown_by(self.one, "cluster"))
+        self.fake.health.update(running_local_rev=None, running_release=None)
+        node.wait_for(lambda: seen(self.one, self.fake)["running_release"] is None, "not known")
+        self.assertIsNone(seen(self.one, self.fake)["running_local_rev"])
+
     def test_asked_by_another_node(self):
         own, unknown = head(self.one), "7" * 64
         shared = self.shared["commit"]
@@ -420,6 +451,9 @@ class Unlike(Pair):
             for named in (self.a, self.b):
                 release = named.api.get("/api/v1/status")["release"]
                 self.assertIn("%s has %s" % (named.name, release), told["cause"])
+        for other in (self.a, self.b):
+            node.wait_for(lambda o=other: seen(self.a, o)["running_release"]
+                          == o.api.get("/api/v1/status")["release"], "made by its program")
         self.b.build = node.BUILD
         restart(self.b)
         self.quiet()

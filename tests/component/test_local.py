@@ -2,7 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What only one node has stays there: a marker in every field of the local container, and every
 secret of the node's own files, is found in no other node's files, database, log or answers, and
-in nothing that a peer is sent."""
+in nothing that a peer is sent.
+
+C037 cannot happen: what is taken over is hashed before it is loaded, and refused where it has not
+the fingerprint of its commit (test_refused.py); there is no local field in a shared object that
+could be filled in behind that, and a database that was changed by hand does not open."""
 import contextlib
 import json
 import os
@@ -18,7 +22,7 @@ import node
 from api import Api
 from backend import Backend
 from cluster import HUB, TUNABLES, Cluster, head, join, seen
-from peer import Caller, FakePeer
+from peer import PARTED, Caller, FakePeer
 from shapes import FOLDER, Shapes
 from test_secrets import Stream, parts
 
@@ -183,6 +187,8 @@ class Local(unittest.TestCase):
         cls.lab.join_all()
         for one, other in ((cls.a, cls.b), (cls.b, cls.a)):
             node.wait_for(lambda o=one, p=other: seen(o, p)["relation"] == "diverged", "diverged")
+        # Which is in step with one of them, or none.
+        node.wait_for(lambda: cls.fake.asked, "the peer was asked where the histories parted")
         for one, other in ((cls.a, "n2"), (cls.b, "n1")):
             one.api.get("/api/v1/cluster/compare?node=" + other)
         cls.a.api.expect(200, "POST", "/api/v1/cluster/overwrite", {})
@@ -241,8 +247,11 @@ class Local(unittest.TestCase):
     def told(self, one):
         """What a peer gets of it."""
         caller = Caller(one, node_id=self.fake.id)
-        for path in ("/peer/v1/health", "/peer/v1/health?head=" + head(one), "/peer/v1/members"):
-            yield path, caller.raw("GET", path).body
+        for path in ("/peer/v1/health", "/peer/v1/health?head=" + head(one), "/peer/v1/members",
+                     "/peer/v1/draft", "/peer/v1/draft?content=1"):
+            answer = caller.raw("GET", path)
+            self.assertEqual(answer.status, 200, (path, answer))
+            yield path, answer.body
         for have in ([], [head(one)]):
             yield "/peer/v1/config/read", json.dumps(caller.read(have)).encode()
         with self.fake.lock:
@@ -287,6 +296,14 @@ class Local(unittest.TestCase):
                         for newest in patterns[-1:] if place != "file" or not sealed else ():
                             self.assertTrue(newest.search(text), (place, newest))
 
+    def test_a_peer_learns_of_a_draft_how_much_of_it_is_local(self):
+        # Else the search in what it is told would look at drafts of shared objects only.
+        for mark in self.marks:
+            draft = Caller(mark.one, node_id=self.fake.id).get("/peer/v1/draft?content=1")
+            self.assertEqual(draft["local"], sum(k["singleton"] for k in local_kinds()), draft)
+            self.assertEqual({row["kind"] for row in draft["rows"]}
+                             & {k["kind"] for k in local_kinds()}, set())
+
     def test_every_local_field_had_one(self):
         fields = {(k["kind"], f["name"]) for k in local_kinds() for f in k["fields"]
                   if not f.get("read_only")}
@@ -298,7 +315,7 @@ class Local(unittest.TestCase):
         self.assertEqual(set(self.fake.requests), {
             ("GET", "/peer/v1/health"), ("POST", "/peer/v1/members"), ("PUT", "/peer/v1/config"),
             ("POST", "/peer/v1/check"), ("POST", "/peer/v1/config/read"),
-            ("POST", "/peer/v1/config/parted")})
+            ("POST", PARTED)})
         self.assertIn(b'"balance":"source"', self.fake.heard)
 
 

@@ -18,7 +18,8 @@ UNLOCK = {"Lockstep-Unlock": "no-holder"}
 LOCAL = {"node", "admins", "webui"}  # what is of this node alone, by its plural
 # Of the routes that are of no kind, those that change what all nodes share.
 SHARED = {"publish_create", "publish_delete", "changes_create", "import_create", "commit_restore",
-          "operator_put", "operator_delete", "cluster_overwrite", "cluster_draft_take"}
+          "operator_put", "operator_delete", "cluster_overwrite", "cluster_draft_take",
+          "config_confirm"}
 # Their answer would end what the other calls need: each has a test of its own, as it says.
 ALONE = {
     "session_delete": "test_7", "session_unlock": "test_7", "session_lock": "test_7",

@@ -2,7 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each of three nodes knows of the others: keys that are replaced without a gap, nodes that
 came while one was away, the way back to each, and nodes that belong no more. Real nodes on a
-bridge."""
+bridge.
+
+C010 cannot happen: no record, push or setting says whether TLS is checked. Each call is checked
+against the pin in the record of the called node, and an address without one is refused.
+C011 cannot happen: a node is known by its id. At any address that leads to itself, also the VIP, it
+meets its own (test_api.py), and the address that is kept is the one that a node says of itself.
+C013 cannot happen: members are kept by the id that a node made itself, and each writes its own
+address, so that there is no second entry to correct. Joining at another address of a member meets
+the same id.
+C017 cannot happen: a node makes its key itself and has stored it before it shows it; nobody types
+the key of his own node."""
 import threading
 import time
 import unittest

@@ -128,6 +128,16 @@ class Start(unittest.TestCase):
             if name.startswith("lockstep.db"):
                 os.unlink(os.path.join(self.data, name))
         self.starts_without_daemon("no database")
+        said = self.node.api.raw("GET", "/api/v1/status").json["detail"]
+        for advice in ("restore it from a backup", "or take it from another node: move data/ and "
+                       "generation/ away, set up, then lockstep join"):
+            self.assertIn(advice, said)
+        self.node.stop()
+        for name in ("data", "generation"):
+            shutil.move(os.path.join(self.node.state, name), os.path.join(self.node.root, name))
+        self.node.start()
+        self.node.wait(self.node.answers, "it begins anew")
+        self.assertTrue(self.node.token())
 
     def test_a_lost_key_is_named(self):
         self.node.stop()

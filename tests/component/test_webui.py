@@ -1,7 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Each node's own pages behind HAProxy, on a listener that all share: three real nodes, and a
-client that asks for each by name. Cases C026, C028, C029, C030, C034, C035, C039 and C046."""
+client that asks for each by name. Cases C026, C028, C029, C030, C034, C035, C039 and C046.
+
+C038 cannot happen: there is no rule of the own pages that could be recorded or left over. The
+render makes it anew each time, of the names in webui and of the listener, which it knows by name."""
 import contextlib
 import http.client
 import json
@@ -222,7 +225,8 @@ class Pages(unittest.TestCase):
             in_step(self.lab.nodes)
 
     def test_4_ten_pushes_change_no_counts(self):
-        """C030."""
+        """C030. C031 cannot happen: nothing is stored of what somebody pressed. A certificate is an
+        object that was given, or the one file of the node itself; what is taken over makes none."""
         before = [self.counts(n) for n in self.lab.nodes]
         local = [n.api.get("/api/v1/status")["local_rev"] for n in self.lab.nodes]
         self.assertEqual([c[0] for c in before], [1, 1, 1])

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "engine/inner.h"
 #include "store/lineage.h"
+#include "tests/simulator/confirm.h"
 #include "tests/simulator/trace.h"
 
 #define ROUNDS       2 /* in which all nodes reach one head */
@@ -239,6 +240,7 @@ calm(void)
     sim.calm = true;
     memset(sim.cut, 0, sizeof sim.cut);
     sim.lost = 0;
+    sim_calm_vip();
     for (size_t i = 0; i < sim.count; i++) {
         sim.nodes[i].point = POINT_NONE;
         sim.nodes[i].clock_off_ms = 0;
@@ -519,11 +521,15 @@ sim_settle(void)
     calm();
     settle_refused();
     rounds();
+    sim_go_back();
+    sim_watch();
+    rounds();
     if (count_diverged() > 0) {
         sim.diverged++;
         stays_diverged();
         check_all_shared();
         overwrite_all();
     }
+    sim_check_trials();
     sim_nothing_is_lost(sim.acked_before);
 }

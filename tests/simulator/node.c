@@ -13,6 +13,7 @@
 #include "engine/inner.h"
 #include "store/inner.h"
 #include "sync/admit.h"
+#include "tests/simulator/confirm.h"
 #include "tests/simulator/peers.h"
 #include "tests/simulator/trace.h"
 
@@ -167,6 +168,7 @@ open_cluster(struct sim_node *n)
             ERR_OK) {
         sim_fail("%s: %s", n->name, e.msg);
     }
+    sim_hold(n);
 }
 
 static void
@@ -224,6 +226,7 @@ static void
 close_node(struct sim_node *n)
 {
     sim_readers_close((size_t)(n - sim.nodes));
+    n->cluster->holding = NULL;
     cluster_close(TAKE(n->cluster));
     engine_lab_close(n->lab);
     n->point = POINT_NONE;

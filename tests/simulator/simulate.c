@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "haproxy/span.h"
+#include "tests/simulator/confirm.h"
 #include "tests/simulator/trace.h"
 #include "tests/support/mutation.h"
 
@@ -136,6 +137,7 @@ begin(uint64_t batch)
         trace_head(i);
     }
     fill();
+    sim_trials_cluster(batch % 2 == 1);
     for (size_t i = 1; i < sim.count; i++) {
         sim_join(i, 0);
     }
@@ -165,6 +167,7 @@ run_seed(uint64_t seed, int steps)
     sim.acked_before = sim.acked_count;
     sim.refused_conn = REFUSED_CONN + seed % SEEDS_TOGETHER * SIM_NODES;
     sim.calm = false;
+    sim_trials_seed();
     sim_refuse(true);
     buf_reset(&sim.trace);
     trace_seed(seed);
@@ -207,19 +210,22 @@ run(const struct options *o)
     }
     (void)printf(
         "seeds %llu to %llu held, in %lld ms: %zu calls, %zu applied, %zu taken (%zu of the same "
-        "content), %zu refused (%zu moved, %zu outranked), %zu overwrites (%zu of two at once), %zu ended diverged, "
+        "content), %zu refused (%zu moved, %zu outranked), %zu overwrites (%zu of two at once), "
+        "%zu ended diverged, "
         "%zu deaths, %zu full disks, %zu held up by their check, %zu forgotten, %zu calls of no "
         "member refused, %zu undone, %zu joined again, %zu pieces of history fetched, %zu "
-        "pushed\n",
+        "pushed, %zu gone back unconfirmed, %zu confirmed, %zu moves of the VIP\n",
         (unsigned long long)first, (unsigned long long)last,
         (long long)(clock_mono_ms(&clock_system) - from_ms), sim.asked, sim.applied, sim.taken,
         sim.equal, sim.refused, sim.moved, sim.outranked, sim.overwritten, sim.duels,
         sim.diverged, sim.died, sim.full, sim.rejected, sim.forgotten, sim.barred, sim.undone,
-        sim.locked_out, sim.pieces, sim.handed);
+        sim.locked_out, sim.pieces, sim.handed, sim_trials.back, sim_trials.kept,
+        sim_trials.moved);
     if (o->seed == 0 && o->seeds >= SEEDS_THAT_PROVE &&
         (sim.moved == 0 || sim.outranked == 0 || sim.duels == 0 || sim.equal == 0 ||
          sim.full == 0 || sim.rejected == 0 || sim.forgotten == 0 || sim.barred == 0 ||
-         sim.undone == 0 || sim.pieces == 0 || sim.handed == 0)) {
+         sim.undone == 0 || sim.pieces == 0 || sim.handed == 0 || sim_trials.back == 0 ||
+         sim_trials.kept == 0)) {
         (void)printf("FAILED: these schedules prove too little\n");
         exit(1);
     }

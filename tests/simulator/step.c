@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "tests/simulator/confirm.h"
 #include "tests/simulator/peers.h"
 #include "tests/simulator/trace.h"
 
@@ -23,8 +24,8 @@ another(size_t i)
     return (i + 1 + sim_below(sim.count - 1)) % sim.count;
 }
 
-static struct engine_lab *
-lab(size_t i)
+struct engine_lab *
+sim_lab(size_t i)
 {
     struct engine_lab *l = sim.nodes[i].lab;
 
@@ -36,9 +37,8 @@ lab(size_t i)
 
 /* ---- edits ---- */
 
-/* Somebody was told that it is there: the head of the node, from which the next one follows. */
-static void
-note_commit(size_t i, const char *hex)
+void
+sim_ack(size_t i, const char *hex)
 {
     struct hash id;
 
@@ -52,8 +52,8 @@ note_commit(size_t i, const char *hex)
     }
 }
 
-static void
-note_ack(size_t i, const json_t *task)
+void
+sim_ack_task(size_t i, const json_t *task)
 {
     const json_t *result = json_object_get(task, "result");
     const char *hex = json_string_value(json_object_get(result, "commit"));
@@ -62,14 +62,14 @@ note_ack(size_t i, const json_t *task)
     sim_note("    %s", json_string_value(json_object_get(task, "message")));
     if (ok) {
         sim.applied++;
-        note_commit(i, hex);
+        sim_ack(i, hex);
     }
 }
 
 void
 sim_apply(size_t i, const char *ops)
 {
-    struct engine_lab *l = lab(i);
+    struct engine_lab *l = sim_lab(i);
     int64_t task = 0;
     err_t code;
     json_t *j;
@@ -85,7 +85,7 @@ sim_apply(size_t i, const char *ops)
         return;
     }
     j = engine_lab_task(l, task);
-    note_ack(i, j);
+    sim_ack_task(i, j);
     json_decref(j);
 }
 
@@ -129,7 +129,7 @@ step_apply(size_t i)
 void
 sim_edit_direct(size_t i)
 {
-    struct engine_lab *l = lab(i);
+    struct engine_lab *l = sim_lab(i);
     char ops[SIM_TEXT_BYTES], hex[SHA256_HEX + 1];
     err_t code;
 
@@ -143,7 +143,7 @@ sim_edit_direct(size_t i)
         struct hash id = sim_head(i).id;
 
         hash_hex(&id, hex);
-        note_commit(i, hex);
+        sim_ack(i, hex);
     }
     sim_note("    %s", code == ERR_OK ? "ok" : l->error.msg);
 }
@@ -151,7 +151,7 @@ sim_edit_direct(size_t i)
 static void
 step_draft(size_t i)
 {
-    struct engine_lab *l = lab(i);
+    struct engine_lab *l = sim_lab(i);
     char ops[SIM_TEXT_BYTES];
 
     if (sim_chance(40)) {
@@ -182,7 +182,7 @@ choose_restored(const struct commit *list, size_t count)
 static void
 step_restore(size_t i)
 {
-    struct engine_lab *l = lab(i);
+    struct engine_lab *l = sim_lab(i);
     struct commit *list = NULL;
     size_t count = 0;
     char hex[SHA256_HEX + 1];
@@ -194,6 +194,7 @@ step_restore(size_t i)
     if (code == ERR_OK && count > 0) {
         hash_hex(choose_restored(list, count), hex);
         sim_note("restore %.8s on %s", hex, sim.nodes[i].name);
+        sim_by_hand();
         code = edit_restore(l->en, hex, false, &maria, &l->problems, &l->error);
     }
     free(list);
@@ -339,9 +340,10 @@ sim_overwrite(size_t i)
     {
         all = all && strcmp(json_string_value(json_object_get(node, "state")), "ok") == 0;
     }
+    sim_by_hand();
     if (code == ERR_OK) {
         sim.overwritten++;
-        note_commit(i, json_string_value(json_object_get(answer, "commit")));
+        sim_ack(i, json_string_value(json_object_get(answer, "commit")));
     }
     check_failed(i, code, json_string_value(json_object_get(answer, "commit")));
     sim_duel_note(code, json_string_value(json_object_get(answer, "commit")));
@@ -510,10 +512,10 @@ struct choice {
 };
 
 static const struct choice choices[] = {
-    {20, step_apply}, {18, step_round},     {17, step_links},  {9, step_overwrite},
+    {17, step_apply}, {15, step_round},     {15, step_links},  {9, step_overwrite},
     {5, step_fault},  {5, sim_edit_direct}, {4, step_draft},   {4, step_restore},
     {4, step_twins},  {2, step_clock},      {4, step_members}, {1, step_local},
-    {3, step_duel},
+    {3, step_duel},   {6, step_confirm},    {2, step_vip},
 };
 
 static void
@@ -544,6 +546,7 @@ sim_step(void)
     } else {
         take_step(i);
     }
+    sim_go_back();
     for (size_t k = 0; k < sim.count; k++) {
         if (sim.nodes[k].dead) {
             sim_note("%s died", sim.nodes[k].name);

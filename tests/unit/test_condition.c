@@ -377,6 +377,37 @@ test_who_does_not_answer_is_not_counted_as_holder(void **state)
     says(x, "cause", "VIP: 192.0.2.9/24");
 }
 
+static void
+test_a_revision_that_waits_is_named_by_each_node_of_itself(void **state)
+{
+    static const struct {
+        bool going_back, failed;
+        int64_t retry_at_ms;
+        const char *part;
+    } rows[] = {
+        {false, false, 0, "it goes back at 2026-07-01T00:01:00"},
+        {true, false, 0, "not confirmed in time and goes back"},
+        {false, true, 1, "could not go back so far"},
+        {false, true, 0, "the node that is to go back does not answer"},
+    };
+    struct fixture *x = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        x->f.waiting = (struct engine_waiting){
+            .is = true,
+            .node = "n2",
+            .rev = 8,
+            .until_ms = 1782864060000,
+            .going_back = rows[i].going_back,
+            .failed = rows[i].failed,
+            .retry_at_ms = rows[i].retry_at_ms,
+        };
+        finds_one(x, "unconfirmed n1");
+        says(x, "cause", "revision 8, applied on n2; ");
+        says(x, "cause", rows[i].part);
+    }
+}
+
 int
 main(void)
 {
@@ -402,6 +433,8 @@ main(void)
         cmocka_unit_test_setup_teardown(test_each_of_two_holders_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             test_who_does_not_answer_is_not_counted_as_holder, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_a_revision_that_waits_is_named_by_each_node_of_itself, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

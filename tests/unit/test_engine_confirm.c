@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "engine/cluster_hook.h"
 #include "engine/confirm.h"
 #include "engine/edit.h"
 #include "tests/support/engine_lab.h"
@@ -120,17 +121,21 @@ a_confirmed_revision_stays(void **state)
     struct engine_lab *l = *state;
     struct hash other = {{1}};
     struct commit c;
+    int stages;
 
     assert_int_equal(confirm_now(l->en, NULL, &maria, &c, &l->error), ERR_CONFLICT);
     apply_waiting(l);
+    stages = fake_look(&l->fake).stages;
     assert_int_equal(confirm_now(l->en, &other, &maria, &c, &l->error), ERR_CONFLICT);
     assert_int_equal(confirm_now(l->en, NULL, &maria, &c, &l->error), ERR_OK);
     assert_int_equal(c.rev, 2);
+    engine_lab_await(l, engine_lab_serves_head); /* nothing has to be loaded for that */
+    assert_int_equal(fake_look(&l->fake).stages, stages);
     pass(l, 3600 * 1000);
     engine_lab_close(l);
     engine_lab_start(l);
     assert_false(look(l).is);
-    assert_int_equal(engine_lab_rev(l), 2);
+    assert_int_equal(engine_lab_rev(l), 3);
     assert_string_equal(title(l), "trial");
 }
 
@@ -145,6 +150,114 @@ an_unconfirmed_revision_goes_back(void **state)
     /* And the next is applied as ever. */
     engine_lab_must(l, "[" LAB_TITLE("next") "]");
     engine_lab_apply_ends(l, "ok", "ok");
+}
+
+static void
+where_it_may_not_be_edited_it_is_not_confirmed(void **state)
+{
+    struct engine_lab *l = *state;
+    const struct actor locked = {"admin maria", "n2 holds the VIP"};
+    struct commit c;
+
+    apply_waiting(l);
+    assert_int_equal(confirm_now(l->en, NULL, &locked, &c, &l->error), ERR_LOCKED);
+    assert_string_equal(l->error.msg, "n2 holds the VIP");
+    assert_true(look(l).is);
+}
+
+/* ---- in a cluster ---- */
+
+struct nodes {
+    _Atomic enum back_by by;
+    _Atomic int asked, asked_of_node, pushed;
+};
+
+static struct nodes nodes;
+
+static enum back_by
+goes_back(void *ctx, const char *node, int64_t late_ms)
+{
+    struct nodes *n = ctx;
+
+    n->asked_of_node += strcmp(node, "proxy1") == 0 && late_ms >= 0;
+    n->asked++;
+    return n->by;
+}
+
+static json_t *
+push(void *ctx, int64_t task, const char *first)
+{
+    struct nodes *n = ctx;
+
+    (void)task;
+    (void)first;
+    n->pushed++;
+    return json_array();
+}
+
+static const struct engine_cluster cluster = {
+    .ctx = &nodes, .push = push, .goes_back = goes_back};
+
+static void
+begin_in_cluster(struct engine_lab *l, enum back_by by)
+{
+    nodes = (struct nodes){.by = by};
+    engine_set_cluster(l->en, &cluster);
+    apply_waiting(l);
+    nodes.pushed = 0;
+}
+
+static bool
+has_asked(struct engine_lab *l)
+{
+    (void)l;
+    return nodes.asked > 2;
+}
+
+static bool
+says_that_nobody_goes_back(struct engine_lab *l)
+{
+    return look(l).failed && !look(l).going_back;
+}
+
+static void
+another_node_goes_back_or_one_that_does_not_answer(void **state)
+{
+    struct engine_lab *l = *state;
+    struct commit c;
+    int64_t task = 0;
+
+    begin_in_cluster(l, BACK_OTHER);
+    assert_string_equal(look(l).node, "proxy1");
+    pass(l, 61 * 1000);
+    engine_lab_await(l, has_asked);
+    assert_int_equal(nodes.asked_of_node, nodes.asked);
+    assert_true(look(l).going_back);
+    assert_int_equal(engine_lab_rev(l), 2);
+    assert_int_equal(confirm_now(l->en, NULL, &maria, &c, &l->error), ERR_CONFLICT);
+    nodes.by = BACK_NOBODY;
+    engine_lab_await(l, says_that_nobody_goes_back);
+    assert_int_equal(look(l).retry_at_ms, 0);
+    assert_int_equal(start(l, 0, &task), ERR_CONFLICT);
+    assert_non_null(strstr(l->error.msg, "does not answer"));
+    assert_int_equal(nodes.pushed, 0);
+    assert_int_equal(confirm_now(l->en, NULL, &maria, &c, &l->error), ERR_OK);
+    assert_int_equal(nodes.pushed, 1);
+    assert_false(look(l).is);
+    engine_set_cluster(l->en, NULL);
+}
+
+static void
+it_goes_back_where_that_comes_to_be_its_part(void **state)
+{
+    struct engine_lab *l = *state;
+
+    begin_in_cluster(l, BACK_OTHER);
+    pass(l, 61 * 1000);
+    engine_lab_await(l, has_asked);
+    nodes.by = BACK_SELF;
+    assert_went_back(l);
+    engine_set_cluster(l->en, NULL);
 }
 
 /* Nothing but the deadline itself wakes the engine then. */
@@ -255,7 +368,29 @@ other_applies_wait_until_it_is_settled(void **state)
     assert_int_equal(engine_lab_apply_ops(l, "[" LAB_SERVER("web2") "]", &task), ERR_CONFLICT);
     assert_int_equal(confirm_now(l->en, NULL, &maria, &c, &l->error), ERR_OK);
     engine_lab_apply_ends(l, "ok", "ok");
-    assert_int_equal(engine_lab_rev(l), 3);
+    assert_int_equal(engine_lab_rev(l), 4);
+}
+
+/* Else a node that is held where it waits could not be made to follow again. */
+static void
+settings_of_this_node_alone_are_applied_meanwhile(void **state)
+{
+    struct engine_lab *l = *state;
+    int64_t task = 0;
+
+    apply_waiting(l);
+    assert_int_equal(
+        engine_lab_apply_ops(
+            l,
+            "[{'op': 'merge', 'kind': 'node', 'name': 'node', 'body': {'note': 'a'}},"
+            " " LAB_TITLE("next") "]",
+            &task),
+        ERR_CONFLICT);
+    engine_lab_apply_ok(
+        l, "[{'op': 'merge', 'kind': 'node', 'name': 'node', 'body': {'note': 'a'}}]");
+    assert_int_equal(look(l).rev, 2);
+    pass(l, 61 * 1000);
+    assert_went_back(l);
 }
 
 static void
@@ -409,7 +544,7 @@ what_cannot_go_back_may_be_confirmed_late(void **state)
     assert_non_null(strstr(l->error.msg, "could not go back"));
     assert_int_equal(confirm_now(l->en, NULL, &maria, &c, &l->error), ERR_OK);
     assert_false(look(l).is);
-    assert_int_equal(engine_lab_rev(l), 2);
+    assert_int_equal(engine_lab_rev(l), 3);
 }
 
 static void
@@ -430,6 +565,9 @@ main(void)
     const struct CMUnitTest tests[] = {
         ENGINE_LAB_TEST(what_waits_is_shown_with_the_time_left),
         ENGINE_LAB_TEST(a_confirmed_revision_stays),
+        ENGINE_LAB_TEST(where_it_may_not_be_edited_it_is_not_confirmed),
+        ENGINE_LAB_TEST(another_node_goes_back_or_one_that_does_not_answer),
+        ENGINE_LAB_TEST(it_goes_back_where_that_comes_to_be_its_part),
         ENGINE_LAB_TEST(an_unconfirmed_revision_goes_back),
         ENGINE_LAB_TEST(at_the_deadline_it_is_too_late),
         ENGINE_LAB_TEST(it_goes_back_at_the_deadline_and_not_a_round_later),
@@ -438,6 +576,7 @@ main(void)
         ENGINE_LAB_TEST(a_deadline_that_passed_meanwhile_goes_back_at_start),
         ENGINE_LAB_TEST(a_restart_with_the_clock_behind_waits_no_longer),
         ENGINE_LAB_TEST(other_applies_wait_until_it_is_settled),
+        ENGINE_LAB_TEST(settings_of_this_node_alone_are_applied_meanwhile),
         ENGINE_LAB_TEST(keys_made_meanwhile_stay),
         ENGINE_LAB_TEST(a_server_that_comes_back_is_drained_as_before),
         ENGINE_LAB_TEST(a_key_that_came_to_need_what_goes_back_goes_with_it),

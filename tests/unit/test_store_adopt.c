@@ -434,52 +434,6 @@ head_goes_back_to_a_commit_without_content(void **state)
     assert_verified(&p->b);
 }
 
-/* -- confirmation */
-
-static struct commit
-commit_to_confirm(struct store_lab *l, int port, int64_t in_ms)
-{
-    CLEANUP(snapshot_cleanup) struct snapshot *now = store_lab_shared(l);
-    CLEANUP(snapshot_cleanup)
-    struct snapshot *to = store_lab_with(now, store_lab_server(1, NULL, port));
-    struct commit_request q = store_lab_request(l, to, NULL);
-    struct commit head;
-    int64_t local_rev;
-    struct error e;
-
-    q.confirm_until_ms = l->now_ms + in_ms;
-    assert_int_equal(store_commit(l->store, &q, &head, &local_rev, &e), ERR_OK);
-    return head;
-}
-
-static int64_t
-waiting_rev(struct store_lab *l)
-{
-    struct store_state st;
-    struct error e;
-
-    assert_int_equal(store_load(l->store, &st, &e), ERR_OK);
-    snapshot_unref(st.shared);
-    snapshot_unref(st.local);
-    draft_list_free(&st.draft);
-    return st.waiting.rev;
-}
-
-static void
-adopted_head_does_not_wait_and_ends_what_did(void **state)
-{
-    struct store_pair *p = *state;
-
-    (void)commit_to_confirm(&p->a, 1, DAY_MS);
-    assert_int_equal(waiting_rev(&p->a), 2);
-    (void)store_copy_pull(&p->b, &p->a, true);
-    assert_int_equal(waiting_rev(&p->b), 0);
-    (void)set_port(&p->b, 1, 2);
-    (void)store_copy_pull(&p->a, &p->b, true);
-    assert_int_equal(waiting_rev(&p->a), 0);
-    assert_same(&p->b, &p->a);
-}
-
 int
 main(void)
 {
@@ -505,8 +459,6 @@ main(void)
             longer_branch_does_not_push_the_head_out, set_up_joined, tear_down),
         cmocka_unit_test_setup_teardown(
             head_goes_back_to_a_commit_without_content, set_up_joined, tear_down),
-        cmocka_unit_test_setup_teardown(
-            adopted_head_does_not_wait_and_ends_what_did, set_up_joined, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

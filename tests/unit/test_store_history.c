@@ -232,6 +232,7 @@ what_a_waiting_commit_goes_back_to_is_kept(void **state)
     struct store_lab *l = *state;
     CLEANUP(log_cleanup) struct log *g = log_start(l);
     CLEANUP(snapshot_cleanup) struct snapshot *trial = NULL;
+    CLEANUP(snapshot_cleanup) struct snapshot *now = NULL;
     CLEANUP(snapshot_cleanup) struct snapshot *found = NULL;
     struct commit_request q;
     struct commit waiting;
@@ -243,15 +244,14 @@ what_a_waiting_commit_goes_back_to_is_kept(void **state)
     q = store_lab_request(l, trial, NULL);
     q.confirm_until_ms = q.at_ms + 86400000;
     assert_int_equal(store_commit(l->store, &q, &waiting, &local_rev, &e), ERR_OK);
-    g->contents[5] = snapshot_ref(trial);
-    g->commits[5] = waiting;
-    g->count = 6;
-    log_extend(l, g, LOG_MAX);
+    commit_direct(l, STORE_KEPT_AMONG + (size_t)2 * STORE_PRUNE_WRITES);
     assert_content(l, g, 4);
-    assert_int_equal(
-        store_commit_content(l->store, &g->commits[20].id, &found, &e), ERR_NOT_FOUND);
+    assert_int_equal(store_commit_content(l->store, &waiting.id, &found, &e), ERR_NOT_FOUND);
     assert_verified(l);
-    assert_int_equal(store_wait_end(l->store, &e), ERR_OK);
+    now = store_lab_shared(l);
+    q = store_lab_request(l, now, NULL);
+    q.ends_wait = true;
+    assert_int_equal(store_commit(l->store, &q, &waiting, &local_rev, &e), ERR_OK);
     commit_direct(l, STORE_PRUNE_WRITES + 1);
     assert_int_equal(
         store_commit_content(l->store, &g->commits[4].id, &found, &e), ERR_NOT_FOUND);
