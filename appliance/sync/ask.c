@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "engine/sync_piece.h"
 #include "engine/task.h"
-#include "sync/inner.h"
+#include "sync/hand.h"
 
 #define PATH_PULL "/peer/v1/config/read"
 #define MOMENT_MS 200

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "engine/task.h"
 #include "sync/fanout.h"
-#include "sync/inner.h"
+#include "sync/hand.h"
 
 #define PATH_BYTES 128
 

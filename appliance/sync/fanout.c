@@ -12,7 +12,7 @@
 #include "engine/problems_json.h"
 #include "engine/task.h"
 #include "sync/fan.h"
-#include "sync/inner.h"
+#include "sync/hand.h"
 
 #define PATH_TRIAL   "/peer/v1/trial"
 #define PATH_BYTES   128

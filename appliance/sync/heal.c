@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "sync/inner.h"
+#include "sync/hand.h"
 
 static struct failed_pull *
 find_failed(struct cluster *c, const struct hash *head)

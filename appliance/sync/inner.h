@@ -9,7 +9,6 @@
 #include "engine/cluster_hook.h"
 #include "keepalived/holding.h"
 #include "sync/cluster.h"
-#include "sync/findings.h"
 #include "sync/heard.h"
 
 #define SMALL_ANSWER_BYTES ((size_t)4 << 10) /* health: under 1 KiB is promised */
@@ -73,6 +72,9 @@ cluster_call_of(const struct cluster *c, const struct member *m, const struct me
 MUST_USE err_t cluster_ask(
     struct cluster *c, const struct call *call, json_t **ret, char ret_code[CODE_BYTES],
     struct error *e);
+/* What cluster_ask says of an answer. *ret also where it is no success, or NULL. */
+MUST_USE err_t cluster_read_answer(
+    struct call_answer *a, json_t **ret, char ret_code[CODE_BYTES], struct error *e);
 /* Under the lock. NULL: it was not asked yet. */
 struct peer *cluster_peer(struct cluster *c, const char *id);
 
@@ -91,54 +93,26 @@ void cluster_exchange(struct cluster *c, const struct member_list *list);
  * Once for two heads; one page of their history a round. */
 void cluster_look_for_shared(
     struct cluster *c, const struct member_list *list, const struct commit *head);
-
-/* A sign-in is unlocked for as long as nobody holds the VIP, and not when that happens again.
- * Once a round. */
-void cluster_end_unlocked(struct cluster *c);
 /* Of struct engine_cluster. Two nodes that do it all the same make the same content. */
 enum back_by cluster_goes_back(void *ctx, const char *node, int64_t late_ms);
 
-/* ---- exchange ---- */
+/* ---- conditions ---- */
 
-/* True when a newer revision was taken over. */
-bool cluster_heal(struct cluster *c, const struct member_list *list);
-/* A refusal is told for as long as somebody offers what was refused. Once a round. */
-void cluster_forget_refusal(struct cluster *c);
-/* Fetches what the node has beyond this one's head, and takes it over; waits until it serves.
- */
-MUST_USE err_t cluster_pull(
-    struct cluster *c, const struct member *m, const struct sync_origin *origin,
-    int64_t *ret_task, struct error *e);
-/* Fetches what the node has beyond this one's head into this node's history, and no further. */
-MUST_USE err_t cluster_pull_head(
-    struct cluster *c, const struct member *m, struct hash *ret_head, struct error *e);
+/* Adds to a health answer what a struct said holds. */
+void cluster_say(struct cluster *c, const struct view *v, json_t *health);
+/* From another node, so checked. */
+MUST_USE err_t cluster_hear(struct said *ret, const json_t *health, struct error *e);
+/* Notes in *since_ms (0: they do not) since when they differ. */
+void cluster_compare_running(
+    const struct hash *head, const char *running, int64_t now_ms, int64_t *since_ms);
+/* The same of this node, and of who holds the VIP. Once a round. */
+void cluster_look_at_self(struct cluster *c);
+/* A sign-in is unlocked for as long as nobody holds the VIP, and not when that happens again.
+ * Once a round. */
+void cluster_end_unlocked(struct cluster *c);
 
-/* The head to one node, which is known to have a commit; commit (may be NULL): another one on
- * top of the head, with the same content. */
-struct cluster_handing {
-    const struct member *member;
-    const struct hash *have;
-    const struct commit *commit;
-    const struct hash *expected; /* NULL: whatever its head is */
-    bool asks;                   /* only whether it would be taken */
-};
-
-MUST_USE err_t cluster_hand(
-    struct cluster *c, const struct cluster_handing *h, char ret_code[CODE_BYTES],
-    struct error *e);
-/* What an operator did to a server, which no node reloads for: to all nodes at the same time.
- */
-void cluster_push_at_once(struct cluster *c);
-/* {"node", "state", "code", "detail"}: what became of something on a node. */
-json_t *
-cluster_row(const struct member *m, const char *state, const char *code, const char *detail);
-/* What cluster_ask says of an answer. *ret also where it is no success, or NULL. */
-MUST_USE err_t cluster_read_answer(
-    struct call_answer *a, json_t **ret, char ret_code[CODE_BYTES], struct error *e);
-/* The node said that it stores and runs it, as this node does: nobody has to wait for the next
- * round to see that. */
-void cluster_note_taken(struct cluster *c, const struct member *m, const struct commit *head);
-/* Waits for a task; its failure as an error. */
-MUST_USE err_t cluster_wait_task(struct cluster *c, int64_t task, struct error *e);
+/* As conditions_json. Under the lock. */
+json_t *cluster_conditions(
+    struct cluster *c, const struct member_list *list, const struct cluster_vip *vip);
 
 #endif

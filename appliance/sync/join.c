@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "engine/problems_json.h"
-#include "sync/inner.h"
+#include "sync/hand.h"
 #include "sync/joining.h"
 
 #define AUDIT_BYTES 400

@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "engine/problems_json.h"
-#include "sync/inner.h"
+#include "sync/hand.h"
 
 #define CODE_BUSY   "overwrite_in_progress"
 #define AUDIT_BYTES 400

@@ -11,7 +11,7 @@
 #include "engine/sync_piece.h"
 #include "engine/task.h"
 #include "sync/fan.h"
-#include "sync/inner.h"
+#include "sync/hand.h"
 
 #define TRIES           3
 #define CODE_FAR_BEHIND "far_behind"

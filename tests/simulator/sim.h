@@ -66,7 +66,6 @@ struct sim {
     _Atomic size_t race; /* node whose head moves while it takes a push over, + 1 */
     sem_t race_begins;   /* the push was weighed */
     struct sim_message recorded[SIM_RECORDED];
-
     struct hash acked[SIM_ACKED]; /* commits whose apply was answered well, of one cluster */
     size_t acked_count, acked_before;
     size_t refused_conn; /* node i refuses content with that number of connections, + i */
@@ -118,8 +117,8 @@ void sim_look_for_strangers(size_t i);
 void sim_record_clear(void);
 /* Delivers a recorded call once more; damaged: a push with one character of it changed. */
 void sim_replay(bool damaged);
-/* A push of what a newer release made on top of the head of node from. */
-void sim_push_newer(size_t from, size_t to);
+void
+sim_push_newer(size_t from, size_t to); /* of a newer release, on top of the head of from */
 
 /* ---- step.c ---- */
 
@@ -133,6 +132,7 @@ void sim_hook(void);
 void sim_fall_behind(void);
 
 /* ---- check.c ---- */
+
 /* No head went where its former one is no ancestor, or of the same content. */
 void sim_watch(void);
 /* All links work, and everything that must hold then does. */

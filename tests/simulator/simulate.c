@@ -210,7 +210,8 @@ run(const struct options *o)
     }
     (void)printf(
         "seeds %llu to %llu held, in %lld ms: %zu calls, %zu applied, %zu taken (%zu of the same "
-        "content), %zu refused (%zu moved, %zu outranked), %zu overwrites (%zu of two at once), %zu ended diverged, "
+        "content), %zu refused (%zu moved, %zu outranked), %zu overwrites (%zu of two at once), "
+        "%zu ended diverged, "
         "%zu deaths, %zu full disks, %zu held up by their check, %zu forgotten, %zu calls of no "
         "member refused, %zu undone, %zu joined again, %zu pieces of history fetched, %zu "
         "pushed, %zu gone back unconfirmed, %zu confirmed, %zu moves of the VIP\n",
