@@ -23,21 +23,22 @@
     X(follow_max_ms, 30000, 10, 600000)                                                        \
     X(tables_turn_ms, 5000, 0, 600000) /* between reloads of nodes for a change of members */  \
     X(webui_again_ms, 1800000, 100, 86400000) /* between two repairs of a node's own pages */  \
-    X(try_ms, 3000, 0, 60000)              /* trying a check against its servers; 0: never */  \
-    X(sync_round_ms, 2000, 20, 60000)      /* how often other nodes are asked */               \
-    X(sync_health_ms, 1500, 20, 60000)     /* one such question */                             \
-    X(sync_call_ms, 150000, 100, 3600000)  /* a push, until the other node serves */           \
-    X(sync_read_ms, 30000, 100, 3600000)   /* what another node only reads or stores */        \
-    X(sync_check_ms, 75000, 100, 600000)   /* a check or a trial on another node */            \
-    X(sync_piece_commits, 5000, 1, 40000)  /* of a long history, in one message */             \
-    X(trial_ms, 60000, 100, 600000)        /* a trial, until its push must have come */        \
-    X(check_kept_ms, 60000, 0, 600000)     /* until its push must have come */                 \
-    X(sync_again_ms, 30000, 10, 600000)    /* longest pause after a refusal */                 \
-    X(former_key_ms, 600000, 10, 86400000) /* a former peer key is taken for so long */        \
-    X(header_ms, 10000, 100, 600000)       /* request line and header complete */              \
-    X(request_ms, 60000, 100, 3600000)     /* body complete */                                 \
-    X(answer_ms, 150000, 100, 3600000)     /* answer made and sent */                          \
-    X(idle_ms, 30000, 100, 3600000)        /* kept-alive connection without a request */       \
+    X(try_ms, 3000, 0, 60000)               /* trying a check against its servers; 0: never */ \
+    X(sync_round_ms, 2000, 20, 60000)       /* how often other nodes are asked */              \
+    X(sync_health_ms, 1500, 20, 60000)      /* one such question */                            \
+    X(sync_call_ms, 150000, 100, 3600000)   /* a push, until the other node serves */          \
+    X(sync_read_ms, 30000, 100, 3600000)    /* what another node only reads or stores */       \
+    X(sync_check_ms, 75000, 100, 600000)    /* a check or a trial on another node */           \
+    X(sync_piece_commits, 5000, 1, 40000)   /* of a long history, in one message */            \
+    X(trial_ms, 60000, 100, 600000)         /* a trial, until its push must have come */       \
+    X(check_kept_ms, 60000, 0, 600000)      /* until its push must have come */                \
+    X(back_instead_ms, 60000, 100, 3600000) /* until another node goes back in its place */    \
+    X(sync_again_ms, 30000, 10, 600000)     /* longest pause after a refusal */                \
+    X(former_key_ms, 600000, 10, 86400000)  /* a former peer key is taken for so long */       \
+    X(header_ms, 10000, 100, 600000)        /* request line and header complete */             \
+    X(request_ms, 60000, 100, 3600000)      /* body complete */                                \
+    X(answer_ms, 150000, 100, 3600000)      /* answer made and sent */                         \
+    X(idle_ms, 30000, 100, 3600000)         /* kept-alive connection without a request */      \
     X(session_idle_ms, 28800000, 100, 86400000)                                                \
     X(session_max_ms, 86400000, 100, 604800000)                                                \
     X(unlock_idle_ms, 1800000, 100, 86400000) /* "edit here anyway" ends when unused */        \

@@ -71,7 +71,7 @@ cluster_goes_back(void *ctx, const char *node, int64_t late_ms)
         return BACK_SELF;
     }
     /* It has not the former content, as after a join, or does not get HAProxy to run it. */
-    if (applied && others.fails && late_ms > c->tunables->sync_again_ms) {
+    if (applied && others.fails && late_ms > c->tunables->back_instead_ms) {
         return BACK_SELF;
     }
     return (unheld ? others.applied : others.holds) ? BACK_OTHER : BACK_NOBODY;

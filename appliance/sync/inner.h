@@ -9,7 +9,6 @@
 #include "engine/cluster_hook.h"
 #include "keepalived/holding.h"
 #include "sync/cluster.h"
-#include "sync/findings.h"
 #include "sync/heard.h"
 
 #define SMALL_ANSWER_BYTES ((size_t)4 << 10) /* health: under 1 KiB is promised */
@@ -94,11 +93,26 @@ void cluster_exchange(struct cluster *c, const struct member_list *list);
  * Once for two heads; one page of their history a round. */
 void cluster_look_for_shared(
     struct cluster *c, const struct member_list *list, const struct commit *head);
+/* Of struct engine_cluster. Two nodes that do it all the same make the same content. */
+enum back_by cluster_goes_back(void *ctx, const char *node, int64_t late_ms);
 
+/* ---- conditions ---- */
+
+/* Adds to a health answer what a struct said holds. */
+void cluster_say(struct cluster *c, const struct view *v, json_t *health);
+/* From another node, so checked. */
+MUST_USE err_t cluster_hear(struct said *ret, const json_t *health, struct error *e);
+/* Notes in *since_ms (0: they do not) since when they differ. */
+void cluster_compare_running(
+    const struct hash *head, const char *running, int64_t now_ms, int64_t *since_ms);
+/* The same of this node, and of who holds the VIP. Once a round. */
+void cluster_look_at_self(struct cluster *c);
 /* A sign-in is unlocked for as long as nobody holds the VIP, and not when that happens again.
  * Once a round. */
 void cluster_end_unlocked(struct cluster *c);
-/* Of struct engine_cluster. Two nodes that do it all the same make the same content. */
-enum back_by cluster_goes_back(void *ctx, const char *node, int64_t late_ms);
+
+/* As conditions_json. Under the lock. */
+json_t *cluster_conditions(
+    struct cluster *c, const struct member_list *list, const struct cluster_vip *vip);
 
 #endif

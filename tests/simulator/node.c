@@ -198,6 +198,7 @@ sim_node_start(size_t i)
     n->lab->clock = (struct clock){mono, wall, n};
     n->lab->tunables.status_round_ms = 60000;
     n->lab->tunables.sync_round_ms = SIM_ROUND_MS;
+    n->lab->tunables.back_instead_ms = 10 * SIM_ROUND_MS;
     n->lab->tunables.sync_piece_commits = 1; /* every third revision that lacks makes one */
     (void)snprintf(path, sizeof path, "%s/aside", n->lab->fake.dir);
     if (file_mkdir_at(AT_FDCWD, path, 0700, &e) != ERR_OK) {

@@ -131,6 +131,7 @@ void sim_hook(void);
 void sim_fall_behind(void);
 
 /* ---- check.c ---- */
+
 /* No head went where its former one is no ancestor, or of the same content. */
 void sim_watch(void);
 /* All links work, and everything that must hold then does. */
