@@ -49,6 +49,15 @@ keep_on_engine(struct engine *en, void *ctx, struct error *e)
     return ERR_OK;
 }
 
+static err_t
+release_on_engine(struct engine *en, void *ctx, struct error *e)
+{
+    (void)ctx;
+    (void)e;
+    en->kept = (struct kept){.reserved = 0};
+    return ERR_OK;
+}
+
 err_t
 kept_check(
     struct engine *en, const struct rendered *files, int64_t local_rev, struct problems *p,
@@ -56,6 +65,7 @@ kept_check(
 {
     struct keeping k = {files, local_rev, 0};
     struct generation_check check = {.reserved = true};
+    struct error unused;
     err_t code;
 
     lock_take(&en->peer_check_lock);
@@ -66,6 +76,8 @@ kept_check(
     }
     if (code == ERR_OK) {
         code = engine_run(en, keep_on_engine, &k, e);
+    } else if (engine_run(en, release_on_engine, NULL, &unused) != ERR_OK) {
+        ASSERT(engine_stopping(en));
     }
     lock_give(&en->peer_check_lock);
     return code;
@@ -116,7 +128,9 @@ look_on_engine(struct engine *en, void *ctx, struct error *e)
     int64_t *ret = ctx;
 
     (void)e;
-    *ret = clock_mono_ms(en->config->clock) < en->kept.until_ms ? en->kept.reserved : 0;
+    *ret = en->kept.until_ms == 0 || clock_mono_ms(en->config->clock) < en->kept.until_ms
+               ? en->kept.reserved
+               : 0;
     return ERR_OK;
 }
 

@@ -12,7 +12,7 @@ struct kept {
     int64_t reserved; /* number of its generation, given to no other; 0: none */
     char digest[RENDER_DIGEST_HEX + 1];
     int64_t local_rev;
-    int64_t until_ms; /* monotonic; 0: nothing is kept */
+    int64_t until_ms; /* monotonic; 0: it is being checked */
 };
 
 /* Stages files for an apply of another node and keeps them for check_kept_ms, so that what
@@ -23,7 +23,7 @@ MUST_USE err_t kept_check(
     struct error *e);
 /* The number of those that are kept, for the caller's use; 0: none. */
 int64_t kept_take(struct engine *en, const char *digest, int64_t local_rev);
-/* The same, and leaves them there. */
+/* Of those that are kept, or are being checked to be; they stay there. */
 int64_t kept_number(struct engine *en);
 /* Numbers that are given again and again, engine thread: never the one that is reserved. */
 MUST_USE err_t kept_next_number(struct engine *en, int64_t *ret, struct error *e);

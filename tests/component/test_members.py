@@ -247,7 +247,7 @@ class Removed(unittest.TestCase):
         self.assertEqual(self.c.api.apply()["state"], "ok")
         push = Caller(self.c).read([head(self.a)])
         calls = [r for r in ROUTES if r["permission"] == "member"]
-        self.assertEqual(len(calls), 8)
+        self.assertLess({"peer_config_replace", "peer_check", "peer_trial"}, {r["id"] for r in calls})
         for one in (self.a, self.b):
             before = traces_of(one)
             caller = Caller(one, node_id=key_of(self.c)["id"])

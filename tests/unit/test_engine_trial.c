@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What another node is about to apply: checked here, and tried here. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/crypt.h"
+#include "engine/kept.h"
 #include "engine/standby.h"
 #include "engine/sync_check.h"
 #include "tests/support/engine_lab.h"
@@ -421,6 +423,38 @@ a_trial_that_is_over_gives_way_until_something_is_committed(void **state)
     assert_false(standby_gives_way(t->to->en, "other", 1));
 }
 
+static void *
+check_apart(void *ctx)
+{
+    struct sync_checked checked = {.same = true};
+
+    assert_int_equal(check(ctx, &checked), ERR_OK);
+    return NULL;
+}
+
+/* Else whatever ends meanwhile would clean it up. */
+static void
+what_is_being_checked_is_kept_already(void **state)
+{
+    struct two *t = *state;
+    struct sync_checked checked = {.same = true};
+    pthread_t thread;
+
+    set_title(t->from, "to be held");
+    assert_int_equal(kept_number(t->to->en), 0);
+    fake_hold(&t->to->fake);
+    assert_int_equal(pthread_create(&thread, NULL, check_apart, t), 0);
+    fake_await_held(&t->to->fake);
+    assert_int_not_equal(kept_number(t->to->en), 0);
+    fake_release(&t->to->fake);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_not_equal(kept_number(t->to->en), 0);
+    set_title(t->from, "to be refused");
+    fake_fail(&t->to->fake, FAKE_CHECK, 1);
+    assert_int_not_equal(check(t, &checked), ERR_OK);
+    assert_int_equal(kept_number(t->to->en), 0);
+}
+
 static void
 a_restart_ends_a_trial(void **state)
 {
@@ -504,6 +538,7 @@ main(void)
         WITH(a_trial_that_was_cancelled_while_it_began_goes_back),
         WITH(so_many_cancels_are_remembered),
         WITH(a_trial_that_is_over_gives_way_until_something_is_committed),
+        WITH(what_is_being_checked_is_kept_already),
         WITH(a_restart_ends_a_trial),
         WITH(what_does_not_serve_is_taken_back_at_once),
         WITH(another_revision_ends_a_trial),
