@@ -237,9 +237,17 @@ class Removed(unittest.TestCase):
     def forget(self):
         """Of n3, which does not hear of it."""
         self.away(self.c)
+        before = [(one, len(reconciles(one))) for one in (self.a, self.b)]
         told = self.a.api.expect(200, "POST", "/api/v1/cluster/forget", {"node": "n3"})
         self.assertIn("lockstep peerkey --new", told["notice"])
         node.wait_for(lambda: self.names(self.b) == {"n1", "n2"}, "the other one is told")
+        for one, count in before:
+            self.followed(one, count)
+
+    def followed(self, one, count):
+        """It had its files follow once more than that."""
+        node.wait_for(lambda: [t["state"] for t in reconciles(one)[:-count or None]] == ["ok"],
+                      one.name + " has its files follow")
 
     def test_1_what_a_forgotten_node_sends_is_refused_without_a_trace(self):
         self.forget()
@@ -286,12 +294,11 @@ class Removed(unittest.TestCase):
 
     def test_3_who_left_stays_away_though_one_has_not_heard_of_it(self):
         self.away(self.a)
-        followed = len(reconciles(self.c))
+        count = len(reconciles(self.c))
         told = self.c.api.expect(200, "POST", "/api/v1/cluster/leave")
         self.assertIn("lockstep peerkey --new", told["notice"])
         node.wait_for(lambda: self.names(self.b) == {"n1", "n2"}, "told")
-        node.wait_for(lambda: [t["state"] for t in reconciles(self.c)[:-followed or None]] == ["ok"],
-                      "its files follow")
+        self.followed(self.c, count)
         before = traces_of(self.c)
         self.a.api.patch("/api/v1/haproxy", maxconn=4003)
         self.assertEqual(self.a.api.apply()["state"], "ok")
