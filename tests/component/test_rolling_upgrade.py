@@ -200,7 +200,7 @@ class Rolling(unittest.TestCase):
             self.assertEqual((pool["owner"], pool["members"][0]["role"]), ("shop", "spare"))
             self.assertEqual(one.api.raw("GET", "/api/v1/zones/north").status, 200)
             self.assertTrue(one.api.get("/api/v1/verify")["ok"])
-            self.assertEqual(one.api.get("/api/v1/cluster")["conditions"], [])
+        self.told(set())
 
     def test_3_who_would_not_understand_it_is_handed_nothing(self):
         old = FakePeer("old", HUB, release=self.release, schema_version=self.schema)
