@@ -19,6 +19,7 @@
 #include "base/crypt.h"
 #include "base/pem.h"
 #include "base/utf8.h"
+#include "base/x509_inner.h"
 
 #define NAME_MAX_BYTES        253
 #define COMMON_NAME_MAX_BYTES 64 /* ub-common-name of RFC 5280 */
@@ -39,8 +40,8 @@ key_cleanup(EVP_PKEY **k)
     ERR_clear_error();
 }
 
-static void
-bio_cleanup(BIO **b)
+void
+x509_bio_cleanup(BIO **b)
 {
     BIO_free(*b);
 }
@@ -73,8 +74,8 @@ init_normal(struct buf *b, size_t bytes)
     ASSERT(buf_reserve(b, pem_normal_max(bytes)));
 }
 
-static int
-no_password(char *out, int size, int writing, void *ctx)
+int
+x509_no_password(char *out, int size, int writing, void *ctx)
 {
     (void)out;
     (void)size;
@@ -90,7 +91,7 @@ read_chain(
 {
     CLEANUP(buf_fini) struct buf text;
     CLEANUP(cert_cleanup) X509 *leaf = NULL;
-    CLEANUP(bio_cleanup) BIO *bio = NULL;
+    CLEANUP(x509_bio_cleanup) BIO *bio = NULL;
     struct pem p = {.out = &text, .strict = true, .only = "CERTIFICATE"};
     err_t code;
 
@@ -103,7 +104,7 @@ read_chain(
     bio = BIO_new_mem_buf(text.data, (int)text.len);
     ASSERT(bio != NULL);
     for (size_t i = 0; i < p.blocks; i++) {
-        CLEANUP(cert_cleanup) X509 *x = PEM_read_bio_X509(bio, NULL, no_password, NULL);
+        CLEANUP(cert_cleanup) X509 *x = PEM_read_bio_X509(bio, NULL, x509_no_password, NULL);
 
         if (x == NULL || X509_get0_pubkey(x) == NULL) {
             return error_set(e, ERR_INVALID, "certificate %zu does not parse", i + 1);
@@ -293,7 +294,7 @@ x509_check_key(
     CLEANUP(buf_wipe_fini) struct buf text;
     CLEANUP(cert_cleanup) X509 *leaf = NULL;
     CLEANUP(key_cleanup) EVP_PKEY *key = NULL;
-    CLEANUP(bio_cleanup) BIO *bio = NULL;
+    CLEANUP(x509_bio_cleanup) BIO *bio = NULL;
     struct pem p = {.out = &text, .strict = true};
     struct error reason;
     size_t count;
@@ -314,7 +315,7 @@ x509_check_key(
     ASSERT(text.len <= INT32_MAX);
     bio = BIO_new_mem_buf(text.data, (int)text.len);
     ASSERT(bio != NULL);
-    key = PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL);
+    key = PEM_read_bio_PrivateKey(bio, NULL, x509_no_password, NULL);
     if (key == NULL) {
         return error_set(e, ERR_INVALID, "private key does not parse, or is encrypted");
     }
@@ -462,8 +463,8 @@ put_bio(BIO *bio, struct buf *out)
 static void
 put_pem(X509 *x, const EVP_PKEY *key, struct buf *chain_pem, struct buf *key_pem)
 {
-    CLEANUP(bio_cleanup) BIO *chain_bio = BIO_new(BIO_s_mem());
-    CLEANUP(bio_cleanup) BIO *key_bio = BIO_new(BIO_s_mem());
+    CLEANUP(x509_bio_cleanup) BIO *chain_bio = BIO_new(BIO_s_mem());
+    CLEANUP(x509_bio_cleanup) BIO *key_bio = BIO_new(BIO_s_mem());
 
     ASSERT(chain_bio != NULL && key_bio != NULL);
     ASSERT(PEM_write_bio_X509(chain_bio, x) == 1);

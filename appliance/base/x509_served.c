@@ -6,6 +6,7 @@
 #include <openssl/ssl.h>
 
 #include "base/x509.h"
+#include "base/x509_inner.h"
 
 struct served {
     SSL_CTX *ctx;
@@ -24,22 +25,6 @@ served_cleanup(struct served *s)
     ERR_clear_error();
 }
 
-static void
-bio_cleanup(BIO **b)
-{
-    BIO_free(*b);
-}
-
-static int
-no_password(char *out, int size, int writing, void *ctx)
-{
-    (void)out;
-    (void)size;
-    (void)writing;
-    (void)ctx;
-    return -1;
-}
-
 static err_t
 refused(const char *what, struct error *e)
 {
@@ -51,15 +36,15 @@ refused(const char *what, struct error *e)
 static err_t
 read_chain(const char *pem, size_t bytes, struct served *ret, struct error *e)
 {
-    CLEANUP(bio_cleanup) BIO *bio = BIO_new_mem_buf(pem, (int)bytes);
+    CLEANUP(x509_bio_cleanup) BIO *bio = BIO_new_mem_buf(pem, (int)bytes);
     X509 *x;
 
     ASSERT(bio != NULL);
-    ret->leaf = PEM_read_bio_X509(bio, NULL, no_password, NULL);
+    ret->leaf = PEM_read_bio_X509(bio, NULL, x509_no_password, NULL);
     if (ret->leaf == NULL) {
         return refused("the certificate", e);
     }
-    while ((x = PEM_read_bio_X509(bio, NULL, no_password, NULL)) != NULL) {
+    while ((x = PEM_read_bio_X509(bio, NULL, x509_no_password, NULL)) != NULL) {
         ASSERT(sk_X509_push(ret->issuers, x) > 0);
     }
     return ERR_OK;
@@ -68,10 +53,10 @@ read_chain(const char *pem, size_t bytes, struct served *ret, struct error *e)
 static err_t
 read_key(const char *pem, size_t bytes, struct served *ret, struct error *e)
 {
-    CLEANUP(bio_cleanup) BIO *bio = BIO_new_mem_buf(pem, (int)bytes);
+    CLEANUP(x509_bio_cleanup) BIO *bio = BIO_new_mem_buf(pem, (int)bytes);
 
     ASSERT(bio != NULL);
-    ret->key = PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL);
+    ret->key = PEM_read_bio_PrivateKey(bio, NULL, x509_no_password, NULL);
     return ret->key != NULL ? ERR_OK : refused("the private key", e);
 }
 

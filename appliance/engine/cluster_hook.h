@@ -34,6 +34,9 @@ struct engine_cluster {
      * them; on the apply thread. A new
      * reference to [{"node", "state": "ok" | "failed" | "skipped", "code", "detail"}]. */
     json_t *(*push)(void *ctx, int64_t task, const char *first);
+    /* Hands a head for which nobody reloads to all of them at the same time, and waits for
+     * them, sync_read_ms at the most for what they have to do with it; any thread. */
+    void (*hand_on)(void *ctx);
     /* Has every node that answers and is in step check the candidate, all at once, and waits
      * for them; on the apply thread. The same list, "failed" when it
      * refused, with its problems; "skipped" when it was not asked or did not answer, which

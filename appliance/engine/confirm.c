@@ -287,7 +287,7 @@ hand_on(struct engine *en)
     const struct engine_cluster *cluster = engine_cluster_take(en);
 
     if (cluster != NULL) {
-        json_decref(cluster->push(cluster->ctx, 0, NULL));
+        cluster->hand_on(cluster->ctx);
         engine_cluster_give(en);
     }
 }

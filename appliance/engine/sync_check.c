@@ -120,34 +120,44 @@ code_of(const json_t *task)
     return code;
 }
 
-/* Whether HAProxy had it, and did not serve it. */
-static bool
-came_to_load(const json_t *task)
+/* The first step that failed, or "". */
+static const char *
+failed_step(const json_t *task)
 {
     const json_t *step;
     size_t i;
 
     json_array_foreach(json_object_get(task, "steps"), i, step)
     {
-        const char *name = json_string_value(json_object_get(step, "name"));
-
         if (strcmp(json_string_value(json_object_get(step, "state")), "failed") == 0) {
-            return strcmp(name, apply_state_name(AS_LOAD)) == 0 ||
-                   strcmp(name, apply_state_name(AS_VERIFY)) == 0;
+            return json_string_value(json_object_get(step, "name"));
         }
     }
-    return false;
+    return "";
+}
+
+static bool
+is_step(const char *name, enum apply_state state)
+{
+    return strcmp(name, apply_state_name(state)) == 0;
 }
 
 err_t
 sync_failure(const json_t *task, const char **ret_name)
 {
+    const char *step = failed_step(task);
     err_t code = code_of(task);
 
-    if (came_to_load(task)) {
+    if (is_step(step, AS_LOAD) || is_step(step, AS_VERIFY)) {
         *ret_name = "not_serving";
         return ERR_INVALID;
     }
-    *ret_name = code == ERR_CONFLICT ? push_verdict_name(PUSH_MOVED) : error_name(code);
+    if (code == ERR_CONFLICT && (is_step(step, AS_PLAN) || is_step(step, AS_COMMIT))) {
+        *ret_name = push_verdict_name(PUSH_MOVED);
+        return code;
+    }
+    /* In between, the helper is not as this node thinks: it is tried again. */
+    code = code == ERR_CONFLICT ? ERR_UNAVAILABLE : code;
+    *ret_name = error_name(code);
     return code;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/hash_json.h"
 #include "base/json.h"
 #include "engine/sync_names.h"
 
@@ -326,15 +327,6 @@ sync_doc_read(const json_t *j, struct sync_doc *ret, struct error *e)
 }
 
 /* ---- writing ---- */
-
-static json_t *
-hash_json(const struct hash *h)
-{
-    char hex[SHA256_HEX + 1];
-
-    hash_hex(h, hex);
-    return json_string(hex);
-}
 
 json_t *
 sync_entries_json(const struct lineage_entry *entries, size_t count)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/hash_json.h"
 #include "engine/inner.h"
 
 struct listing {
@@ -56,53 +57,22 @@ sync_newest_ancestor(
 
 /* ---- between nodes ---- */
 
-static json_t *
-hash_json(const struct hash *h)
-{
-    char hex[SHA256_HEX + 1];
-
-    hash_hex(h, hex);
-    return json_string(hex);
-}
-
 json_t *
 sync_parted_ask(const struct hash *head, const struct sync_page *among)
 {
-    json_t *ids = json_array();
-
-    for (size_t i = 0; i < among->count; i++) {
-        (void)json_array_append_new(ids, hash_json(&among->items[i]));
-    }
-    return json_pack("{s:o, s:o}", "head", hash_json(head), "among", ids);
-}
-
-static bool
-read_id(const json_t *j, struct hash *ret)
-{
-    const char *hex = json_string_value(j);
-
-    return hex != NULL && hash_from_hex(hex, ret);
+    return json_pack(
+        "{s:o, s:o}", "head", hash_json(head), "among",
+        hashes_json(among->items, among->count));
 }
 
 static err_t
 read_question(const json_t *j, struct hash *ret_head, struct sync_page *ret, struct error *e)
 {
-    const json_t *list = json_object_get(j, "among");
-
-    ret->count = json_array_size(list);
-    if (!read_id(json_object_get(j, "head"), ret_head)) {
+    if (!hash_from_json(json_object_get(j, "head"), ret_head)) {
         return error_set(e, ERR_INVALID, "\"head\" is no id of a commit");
     }
-    if (!json_is_array(list) || ret->count > STORE_ANCESTORS) {
-        return error_set(
-            e, ERR_INVALID, "\"among\" is a list of at most %zu commits", STORE_ANCESTORS);
-    }
-    for (size_t i = 0; i < ret->count; i++) {
-        if (!read_id(json_array_get(list, i), &ret->items[i])) {
-            return error_set(e, ERR_INVALID, "\"among\" holds what is no id of a commit");
-        }
-    }
-    return ERR_OK;
+    return hashes_from_json(
+        json_object_get(j, "among"), "among", STORE_ANCESTORS, ret->items, &ret->count, e);
 }
 
 err_t
@@ -134,7 +104,7 @@ sync_parted_read(
         *ret = (struct commit){.rev = 0};
         return ERR_OK;
     }
-    if (read_id(shared, &id)) {
+    if (hash_from_json(shared, &id)) {
         for (size_t i = 0; i < among->count; i++) {
             if (hash_equal(&id, &among->items[i])) {
                 return sync_commit_get(en, &id, ret, e);

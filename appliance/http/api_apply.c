@@ -145,7 +145,6 @@ read_only(struct request *r, struct apply_only *ret, bool *ret_given)
     return read_chosen(r, objects, authors, ret);
 }
 
-/* False: refused. */
 void
 http_config_apply(struct request *r)
 {

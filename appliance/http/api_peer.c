@@ -9,6 +9,7 @@
 #include "engine/standby.h"
 #include "engine/sync_asked.h"
 #include "engine/sync_check.h"
+#include "engine/sync_parted.h"
 #include "engine/sync_piece.h"
 #include "http/api.h"
 #include "http/reply.h"
@@ -232,6 +233,19 @@ http_peer_config_read(struct request *r)
         return;
     }
     reply_json(r, 200, sync_doc_json(&d));
+}
+
+void
+http_peer_config_parted(struct request *r)
+{
+    json_t *answer = NULL;
+    struct error e;
+
+    if (sync_parted_answer(r->http->config.engine, r->json, &answer, &e) != ERR_OK) {
+        reply_error(r, &e, NULL);
+        return;
+    }
+    reply_json(r, 200, answer);
 }
 
 /* ---- taking ---- */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/hash_json.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "engine/sync_piece.h"
@@ -196,20 +197,6 @@ struct fetching {
     struct sync_result missing;
 };
 
-static json_t *
-ids_json(const struct hash *ids, size_t count)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < count; i++) {
-        char hex[SHA256_HEX + 1];
-
-        hash_hex(&ids[i], hex);
-        (void)json_array_append_new(list, json_string(hex));
-    }
-    return list;
-}
-
 /* What only history gets needs no content of the head, so any commit will do to start from;
  * what is taken over starts from this node's head. */
 static err_t
@@ -220,8 +207,8 @@ wanted_json(struct cluster *c, const struct fetching *f, json_t **ret, struct er
     err_t code = sync_have(c->en, have, &count, e);
 
     *ret = json_pack(
-        "{s:o, s:o, s:o}", "have", ids_json(have, f->origin->how == SYNC_STORED ? count : 1),
-        "stored", ids_json(f->ends.items, f->ends.count), "objects",
+        "{s:o, s:o, s:o}", "have", hashes_json(have, f->origin->how == SYNC_STORED ? count : 1),
+        "stored", hashes_json(f->ends.items, f->ends.count), "objects",
         sync_entries_json(f->missing.missing, f->missing.missing_count));
     return code;
 }

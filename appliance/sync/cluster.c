@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/hash_json.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "engine/task.h"
@@ -31,14 +32,6 @@ struct question {
     struct cluster *c;
     char id[MEMBER_ID_BYTES];
 };
-
-static bool
-read_hash(const json_t *j, const char *key, struct hash *ret)
-{
-    const char *hex = json_string_value(json_object_get(j, key));
-
-    return hex != NULL && hash_from_hex(hex, ret);
-}
 
 static void
 copy_text(char *ret, size_t bytes, const json_t *j, const char *key)
@@ -70,9 +63,9 @@ read_answer(struct peer *p, const json_t *j, int64_t now_ms, bool *ret_leads, st
     if (code == ERR_OK && (id == NULL || strcmp(id, p->id) != 0)) {
         return error_set(e, ERR_DENIED, "another node answers at its address");
     }
-    if (code == ERR_OK &&
-        (!read_hash(head, "id", &p->head.id) || !read_hash(head, "fp", &p->head.fp) ||
-         !read_hash(j, "members", &p->members))) {
+    if (code == ERR_OK && (!hash_from_json(json_object_get(head, "id"), &p->head.id) ||
+                           !hash_from_json(json_object_get(head, "fp"), &p->head.fp) ||
+                           !hash_from_json(json_object_get(j, "members"), &p->members))) {
         return error_set(e, ERR_INVALID, "a hash in its answer is none");
     }
     p->head.schema_version = (int)schema;
@@ -326,6 +319,12 @@ push_head(void *ctx, int64_t task, const char *first)
 }
 
 static void
+hand_on(void *ctx)
+{
+    cluster_push_at_once(ctx);
+}
+
+static void
 head_changed(void *ctx)
 {
     struct cluster *c = ctx;
@@ -353,13 +352,16 @@ cluster_make(
         cluster_close(c);
         return code;
     }
-    c->ops = (struct engine_cluster){c,
-                                     push_head,
-                                     cluster_check,
-                                     cluster_trial,
-                                     cluster_trial_end,
-                                     head_changed,
-                                     cluster_goes_back};
+    c->ops = (struct engine_cluster){
+        .ctx = c,
+        .push = push_head,
+        .hand_on = hand_on,
+        .check = cluster_check,
+        .trial = cluster_trial,
+        .trial_end = cluster_trial_end,
+        .changed = head_changed,
+        .goes_back = cluster_goes_back,
+    };
     engine_set_cluster(en, &c->ops);
     *ret = c;
     return ERR_OK;

@@ -32,8 +32,8 @@ struct cluster_handing {
 MUST_USE err_t cluster_hand(
     struct cluster *c, const struct cluster_handing *h, char ret_code[CODE_BYTES],
     struct error *e);
-/* What an operator did to a server, which no node reloads for: to all nodes at the same time.
- */
+/* A head for which no node reloads, as of what an operator did to a server: to all nodes at the
+ * same time. One that hangs holds this up for sync_read_ms. */
 void cluster_push_at_once(struct cluster *c);
 /* {"node", "state", "code", "detail"}: what became of something on a node. */
 json_t *

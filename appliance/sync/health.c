@@ -4,19 +4,11 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/hash_json.h"
 #include "base/json.h"
 #include "engine/facts.h"
 #include "sync/admit.h"
 #include "sync/inner.h"
-
-static json_t *
-hash_json(const struct hash *h)
-{
-    char hex[SHA256_HEX + 1];
-
-    hash_hex(h, hex);
-    return json_string(hex);
-}
 
 static json_t *
 head_json(const struct commit *c)

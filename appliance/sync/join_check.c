@@ -140,6 +140,15 @@ check_clock(struct joining *g)
         "%lld ms apart, allowed are %d ms", (long long)skew, SKEW_MAX_MS);
 }
 
+/* It is from outside. */
+static const char *
+text_of(const json_t *member, const char *field)
+{
+    const char *text = json_string_value(json_object_get(member, field));
+
+    return text != NULL ? text : "unknown";
+}
+
 /* A member with this node's name, or its URL. */
 static const json_t *
 find_clash(const struct joining *g, const char *field, const char *own)
@@ -174,10 +183,8 @@ check_names(struct joining *g)
     add(g, "name", STATE_FAILED,
         name != NULL ? "give this node another name: lockstep set node name=..."
                      : "give this node a URL of its own: lockstep set node url=...",
-        "%s at %s has the %s of this node, %s",
-        json_string_value(json_object_get(clash, "name")),
-        json_string_value(json_object_get(clash, "url")), name != NULL ? "name" : "address",
-        name != NULL ? g->self.name : g->self.url);
+        "%s at %s has the %s of this node, %s", text_of(clash, "name"), text_of(clash, "url"),
+        name != NULL ? "name" : "address", name != NULL ? g->self.name : g->self.url);
 }
 
 /* ---- addresses ---- */

@@ -360,6 +360,7 @@ start_hand(
     json_decref(row);
     buf_init(&body, SYNC_DOC_MAX);
     if (starts && fill_put(c, &d, &body, &call, &unused) == ERR_OK) {
+        call.timeout_ms = c->tunables->sync_read_ms; /* it has not to load anything */
         fan_ask(fan, &call, i);
     }
 }

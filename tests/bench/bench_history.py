@@ -3,33 +3,17 @@
 """A node that joins a cluster whose history is long, with the time constants of the product: until it
 stores and runs the head, and what both lockstepd took at most."""
 import argparse
-import os
-import subprocess
 import time
 
 import node
-from cluster import Cluster
+from cluster import Cluster, head, lengthen
 from filled import figure
 from lab import wait_for
-
-TOOL = os.path.join(node.BUILD, "tests", "long_history")
 
 
 def peak_mb(one):
     with open("/proc/%d/status" % one.pid_of("lockstepd"), encoding="ascii") as file:
         return next(int(line.split()[1]) for line in file if line.startswith("VmHWM:")) / 1024
-
-
-def head(one):
-    return one.api.get("/api/v1/status")["head"]["id"]
-
-
-def lengthen(one, count):
-    one.stop()
-    subprocess.run([TOOL, os.path.join(one.state, "data"), str(count)], check=True,
-                   user=node.UID, group=node.UID, stdout=subprocess.DEVNULL)
-    one.start()
-    one.wait_ready()
 
 
 def main():

@@ -4,41 +4,18 @@
 import json
 import os
 import re
-import shutil
 import signal
 import socket
-import sqlite3
-import tempfile
 import unittest
 
 import node
 from checker import Checker
 from cluster import ASKING, TUNABLES, Cluster, edges, head, in_step, join
 from thief import Thief
+from traces import traces_of
 
 JSON = {"Content-Type": "application/json"}
 TRIED = ("activate", "load", "verify")  # states of a trial, on the node that is on trial
-
-def rows_of(one):
-    """All that the database holds, but for what changes by itself: requests and last uses."""
-    with tempfile.TemporaryDirectory() as folder:
-        for name in ("lockstep.db", "lockstep.db-wal"):
-            path = os.path.join(one.state, "data", name)
-            if os.path.exists(path):
-                shutil.copy(path, folder)
-        base = sqlite3.connect(os.path.join(folder, "lockstep.db"))
-        try:
-            return [line for line in base.iterdump()
-                    if not line.startswith(('INSERT INTO "session"', 'INSERT INTO "last_use"'))]
-        finally:
-            base.close()
-
-
-def traces_of(one):
-    """What a refusal must leave as it was."""
-    return {"rows": rows_of(one), "current": one.generation(), "good": one.generation("good"),
-            "running": one.running_digest(), "worker": one.admin_socket("show info")
-            .split("\nPid: ")[1].split("\n")[0], "config": one.config()}
 
 
 class Three(unittest.TestCase):

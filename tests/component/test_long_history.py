@@ -2,15 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes whose history is longer than one message holds, with the piece size of the product: joined,
 also when the new node dies in between, healed, passed over by a push, overwritten."""
-import os
-import subprocess
 import unittest
 
 import node
-from cluster import Cluster
-from test_sync import TUNABLES, head, join, seen
+from cluster import TUNABLES, Cluster, head, join, lengthen, seen
 
-TOOL = os.path.join(node.BUILD, "tests", "long_history")
 LONG = 12000
 PIECE = 5000  # sync_piece_commits
 
@@ -24,14 +20,6 @@ class Long(unittest.TestCase):
         cls.a, cls.b = cls.lab.nodes
         for one in cls.lab.nodes:
             one.api.unlock = True  # there is no VIP
-
-    def lengthen(self, one):
-        """It was used by a script for long."""
-        one.stop()
-        subprocess.run([TOOL, os.path.join(one.state, "data"), str(LONG)], check=True,
-                       user=node.UID, group=node.UID, stdout=subprocess.DEVNULL)
-        one.start()
-        one.wait_ready()
 
     def in_step(self):
         node.wait_for(lambda: head(self.a) == head(self.b), "one head", 60)
@@ -51,7 +39,7 @@ class Long(unittest.TestCase):
         return task
 
     def test_1_a_join_goes_on_where_it_was_interrupted(self):
-        self.lengthen(self.a)
+        lengthen(self.a, LONG)
         before = head(self.b)
         self.assertIsNone(self.b.dies_at("store_after_adopt", lambda: join(self.b, self.a)))
         self.b.wait_ready()
@@ -66,7 +54,7 @@ class Long(unittest.TestCase):
 
     def test_2_a_node_that_was_away_for_long_heals(self):
         self.b.stop()
-        self.lengthen(self.a)
+        lengthen(self.a, LONG)
         self.b.start()
         self.b.wait_ready()
         self.in_step()
@@ -75,7 +63,7 @@ class Long(unittest.TestCase):
     def test_3_a_push_passes_over_who_is_far_behind(self):
         self.b.api.patch("/api/v1/node", keep_in_step=False)
         self.assertEqual(self.b.api.apply()["state"], "ok")
-        self.lengthen(self.a)
+        lengthen(self.a, LONG)
         before = head(self.b)
         node.wait_for(lambda: seen(self.a, self.b)["answers"], "n2 answers")
         task = self.edit(self.a, 1001)
@@ -93,7 +81,7 @@ class Long(unittest.TestCase):
         self.edit(self.b, 1002)
         lost = head(self.b)
         self.b.stop()
-        self.lengthen(self.a)
+        lengthen(self.a, LONG)
         self.b.start()
         self.b.wait_ready()
         for one, other in ((self.a, self.b), (self.b, self.a)):

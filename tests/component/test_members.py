@@ -21,8 +21,8 @@ import node
 from api import Api
 from cluster import TUNABLES, Cluster, head, in_step, join, key_of, reconciles, seen
 from peer import Caller
-from test_fanout import traces_of
 from test_permission import ROUTES
+from traces import traces_of
 
 ROTATING = dict(TUNABLES, former_key_ms=3000)
 

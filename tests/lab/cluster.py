@@ -6,12 +6,14 @@ import atexit
 import concurrent.futures
 import contextlib
 import itertools
+import os
 import signal
 import socket
 import struct
+import subprocess
 
 from lab import Netns, run, wait_for
-from node import Node
+from node import BUILD, UID, Node
 
 HUB = "10.77.0.1"
 CLIENT = "10.77.0.2"
@@ -71,6 +73,16 @@ def join(new, old, **more):
 def seen(one, other):
     """What one knows of the other."""
     return next(n for n in one.api.get("/api/v1/cluster")["nodes"] if n["name"] == other.name)
+
+
+def lengthen(one, count):
+    """A script has used it for long: so many revisions more, that change a key each."""
+    one.stop()
+    subprocess.run([os.path.join(BUILD, "tests", "long_history"),
+                    os.path.join(one.state, "data"), str(count)], check=True,
+                   user=UID, group=UID, stdout=subprocess.DEVNULL)
+    one.start()
+    one.wait_ready()
 
 
 def reconciles(one):

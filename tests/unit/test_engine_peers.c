@@ -95,7 +95,15 @@ set_up(void **state)
 
     assert_int_equal(engine_lab_setup(state), 0);
     l = *state;
-    other = (struct other){.ops = {&other, takes, checks, tries, ends, moved}};
+    other = (struct other){
+        .ops = {
+            .ctx = &other,
+            .push = takes,
+            .check = checks,
+            .trial = tries,
+            .trial_end = ends,
+            .changed = moved,
+        }};
     assert_int_equal(
         members_merge(
             l->en, &(struct members_offer){.items = &m, .count = 1, .how = MEMBERS_TOLD},

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "engine/sync_piece.h"
-#include "tests/support/engine_lab.h"
+#include "tests/support/sync_lab.h"
 
 #define REVISIONS 9
 #define PIECE     2
@@ -18,60 +18,6 @@
 struct duo {
     struct engine_lab *a, *b; /* a is ahead */
 };
-
-static struct commit
-head_of(const struct engine_lab *l)
-{
-    CLEANUP(view_cleanup) struct view *v = engine_view(l->en);
-
-    return v->head;
-}
-
-/* By way of the wire's form. */
-static struct sync_doc
-doc_of(const struct engine_lab *from, const struct sync_wanted *wanted)
-{
-    struct sync_doc made, read;
-    struct error e;
-    json_t *j;
-
-    assert_int_equal(sync_doc_make(from->en, wanted, &made, &e), ERR_OK);
-    j = sync_doc_json(&made);
-    sync_doc_free(&made);
-    if (sync_doc_read(j, &read, &e) != ERR_OK) {
-        fail_msg("%s", e.msg);
-    }
-    json_decref(j);
-    return read;
-}
-
-static void
-take(struct engine_lab *to, struct sync_doc *d, enum sync_how how)
-{
-    struct sync_result result;
-    struct error e;
-    json_t *task;
-
-    if (sync_take(to->en, d, &(struct sync_origin){.how = how, .from = "other"}, &result, &e) !=
-        ERR_OK) {
-        fail_msg("%s", e.msg);
-    }
-    task = engine_lab_task(to, result.task);
-    assert_string_equal(json_string_value(json_object_get(task, "state")), "ok");
-    json_decref(task);
-}
-
-static void
-set_title(struct engine_lab *l, int title)
-{
-    char ops[160];
-
-    (void)snprintf(
-        ops, sizeof ops,
-        "[{'op': 'merge', 'kind': 'haproxy', 'name': 'haproxy', 'body': {'error_title': 't%d'}}]",
-        title);
-    engine_lab_apply_ok(l, ops);
-}
 
 static int
 set_up(void **state)
@@ -82,11 +28,11 @@ set_up(void **state)
     t = (struct duo){engine_lab_new(), engine_lab_new()};
     engine_lab_start(t.a);
     engine_lab_start(t.b);
-    set_title(t.a, 0);
-    d = doc_of(t.a, &(struct sync_wanted){.have_count = 0});
-    take(t.b, &d, SYNC_JOINED);
+    sync_lab_title(t.a, 0);
+    d = sync_lab_doc(t.a, &(struct sync_wanted){.have_count = 0});
+    sync_lab_take(t.b, &d, SYNC_JOINED);
     for (int i = 1; i <= REVISIONS; i++) {
-        set_title(t.a, i);
+        sync_lab_title(t.a, i);
     }
     t.a->tunables.sync_piece_commits = PIECE;
     *state = &t;
@@ -106,9 +52,9 @@ tear_down(void **state)
 static struct sync_doc
 piece_of(const struct duo *t, const struct sync_ends *ends)
 {
-    struct hash have = head_of(t->b).id;
+    struct hash have = sync_lab_head(t->b).id;
 
-    return doc_of(
+    return sync_lab_doc(
         t->a, &(struct sync_wanted){
                   .have = &have,
                   .have_count = 1,
@@ -121,7 +67,7 @@ static void
 history_is_stored_in_pieces_before_the_head_moves(void **state)
 {
     const struct duo *t = *state;
-    const struct hash before = head_of(t->b).id;
+    const struct hash before = sync_lab_head(t->b).id;
     const struct sync_origin origin = {.how = SYNC_PULLED, .from = "a"};
     struct sync_ends ends, again;
     struct sync_result result;
@@ -139,7 +85,7 @@ history_is_stored_in_pieces_before_the_head_moves(void **state)
         assert_int_equal(sync_ends_follow(&ends, &d, &e), ERR_OK);
         assert_int_equal(sync_piece_take(t->b->en, &d, &origin, &result, &e), ERR_OK);
         sync_doc_free(&d);
-        now = head_of(t->b).id;
+        now = sync_lab_head(t->b).id;
         assert_true(hash_equal(&now, &before));
         /* As one that starts anew finds it. */
         assert_int_equal(sync_ends_get(t->b->en, &again, &e), ERR_OK);
@@ -149,9 +95,9 @@ history_is_stored_in_pieces_before_the_head_moves(void **state)
     }
     assert_int_equal(pieces, 3);
     assert_true(d.has_index);
-    take(t->b, &d, SYNC_PULLED);
-    now = head_of(t->b).id;
-    sent = head_of(t->a).id;
+    sync_lab_take(t->b, &d, SYNC_PULLED);
+    now = sync_lab_head(t->b).id;
+    sent = sync_lab_head(t->a).id;
     assert_true(hash_equal(&now, &sent));
 }
 
@@ -161,7 +107,7 @@ what_is_history_already_is_taken_over_when_it_is_the_head(void **state)
 {
     const struct duo *t = *state;
     const struct sync_origin fetches = {.how = SYNC_STORED, .from = "a"};
-    struct hash have = head_of(t->b).id;
+    struct hash have = sync_lab_head(t->b).id;
     struct sync_result result;
     struct sync_ends ends;
     struct sync_doc d;
@@ -169,17 +115,17 @@ what_is_history_already_is_taken_over_when_it_is_the_head(void **state)
     struct error e;
 
     t->a->tunables.sync_piece_commits = 2 * REVISIONS;
-    d = doc_of(t->a, &(struct sync_wanted){.have = &have, .have_count = 1});
+    d = sync_lab_doc(t->a, &(struct sync_wanted){.have = &have, .have_count = 1});
     assert_false(d.more);
     assert_int_equal(sync_take(t->b->en, &d, &fetches, &result, &e), ERR_OK);
-    now = head_of(t->b).id;
+    now = sync_lab_head(t->b).id;
     assert_memory_equal(&now, &have, sizeof now);
     assert_int_equal(sync_ends_get(t->b->en, &ends, &e), ERR_OK);
     d = piece_of(t, &ends);
     assert_int_equal(d.commits.count, 0);
-    take(t->b, &d, SYNC_PULLED);
-    now = head_of(t->b).id;
-    sent = head_of(t->a).id;
+    sync_lab_take(t->b, &d, SYNC_PULLED);
+    now = sync_lab_head(t->b).id;
+    sent = sync_lab_head(t->a).id;
     assert_memory_equal(&now, &sent, sizeof now);
 }
 
@@ -217,7 +163,7 @@ only_an_overwrite_of_this_head_pushes_a_piece(void **state)
     assert_not_taken(t, &d, &origin, ERR_INVALID, NULL);
     d.has_expected = true;
     assert_not_taken(t, &d, &origin, ERR_CONFLICT, "moved");
-    d.expected = head_of(t->b).id;
+    d.expected = sync_lab_head(t->b).id;
     origin.outranks = true;
     assert_not_taken(t, &d, &origin, ERR_CONFLICT, "overwrite_in_progress");
     origin.outranks = false;

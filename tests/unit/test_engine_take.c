@@ -11,7 +11,7 @@
 
 #include "base/crypt.h"
 #include "engine/sync.h"
-#include "tests/support/engine_lab.h"
+#include "tests/support/sync_lab.h"
 
 #define NODES 3
 
@@ -19,69 +19,14 @@ struct trio {
     struct engine_lab *l[NODES];
 };
 
-static struct commit
-head_of(const struct engine_lab *l)
-{
-    CLEANUP(view_cleanup) struct view *v = engine_view(l->en);
-
-    return v->head;
-}
-
-static void
-set_title(struct engine_lab *l, int title)
-{
-    char ops[160];
-
-    (void)snprintf(
-        ops, sizeof ops,
-        "[{'op': 'merge', 'kind': 'haproxy', 'name': 'haproxy', 'body': {'error_title': 't%d'}}]",
-        title);
-    engine_lab_apply_ok(l, ops);
-}
-
-/* By way of the wire's form. */
-static struct sync_doc
-doc_of(const struct engine_lab *from, const struct sync_wanted *wanted)
-{
-    struct sync_doc made, read;
-    struct error e;
-    json_t *j;
-
-    assert_int_equal(sync_doc_make(from->en, wanted, &made, &e), ERR_OK);
-    j = sync_doc_json(&made);
-    sync_doc_free(&made);
-    if (sync_doc_read(j, &read, &e) != ERR_OK) {
-        fail_msg("%s", e.msg);
-    }
-    json_decref(j);
-    return read;
-}
-
-static void
-take(struct engine_lab *to, struct sync_doc *d, enum sync_how how)
-{
-    struct sync_result result;
-    struct error e;
-    json_t *task;
-
-    if (sync_take(to->en, d, &(struct sync_origin){.how = how, .from = "other"}, &result, &e) !=
-        ERR_OK) {
-        fail_msg("%s", e.msg);
-    }
-    if (how != SYNC_STORED) {
-        task = engine_lab_task(to, result.task);
-        assert_string_equal(json_string_value(json_object_get(task, "state")), "ok");
-        json_decref(task);
-    }
-}
-
 static void
 hand(const struct engine_lab *from, struct engine_lab *to, enum sync_how how)
 {
-    struct hash have = head_of(to).id;
-    struct sync_doc d = doc_of(from, &(struct sync_wanted){.have = &have, .have_count = 1});
+    struct hash have = sync_lab_head(to).id;
+    struct sync_doc d =
+        sync_lab_doc(from, &(struct sync_wanted){.have = &have, .have_count = 1});
 
-    take(to, &d, how);
+    sync_lab_take(to, &d, how);
 }
 
 static int
@@ -93,7 +38,7 @@ set_up(void **state)
         t.l[i] = engine_lab_new();
         engine_lab_start(t.l[i]);
     }
-    set_title(t.l[0], 0);
+    sync_lab_title(t.l[0], 0);
     for (size_t i = 1; i < NODES; i++) {
         hand(t.l[0], t.l[i], SYNC_JOINED);
     }
@@ -117,13 +62,13 @@ static void
 a_revision_without_a_singleton_is_refused(void **state)
 {
     const struct trio *t = *state;
-    struct hash have = head_of(t->l[1]).id;
+    struct hash have = sync_lab_head(t->l[1]).id;
     struct sync_result result;
     struct sync_doc d;
     struct error e;
 
-    set_title(t->l[0], 1);
-    d = doc_of(t->l[0], &(struct sync_wanted){.have = &have, .have_count = 1});
+    sync_lab_title(t->l[0], 1);
+    d = sync_lab_doc(t->l[0], &(struct sync_wanted){.have = &have, .have_count = 1});
     assert_int_equal(d.commits.items[0].entry_count, 1);
     d.commits.items[0].entries[0].has_object = false;
     assert_int_equal(
@@ -139,15 +84,15 @@ static void
 what_comes_twice_at_once_is_taken_once(void **state)
 {
     const struct trio *t = *state;
-    struct hash have = head_of(t->l[1]).id;
+    struct hash have = sync_lab_head(t->l[1]).id;
     struct sync_result results[2];
     struct sync_doc docs[2];
     struct hash sent, taken;
     struct error e;
 
-    set_title(t->l[0], 1);
+    sync_lab_title(t->l[0], 1);
     for (size_t i = 0; i < 2; i++) {
-        docs[i] = doc_of(t->l[0], &(struct sync_wanted){.have = &have, .have_count = 1});
+        docs[i] = sync_lab_doc(t->l[0], &(struct sync_wanted){.have = &have, .have_count = 1});
     }
     fake_hold(&t->l[1]->fake);
     for (size_t i = 0; i < 2; i++) {
@@ -167,8 +112,8 @@ what_comes_twice_at_once_is_taken_once(void **state)
         assert_string_equal(json_string_value(json_object_get(task, "state")), "ok");
         json_decref(task);
     }
-    sent = head_of(t->l[0]).id;
-    taken = head_of(t->l[1]).id;
+    sent = sync_lab_head(t->l[0]).id;
+    taken = sync_lab_head(t->l[1]).id;
     assert_memory_equal(&sent, &taken, sizeof sent);
 }
 
@@ -176,18 +121,18 @@ static void
 a_sender_need_not_know_how_far_the_other_has_come(void **state)
 {
     const struct trio *t = *state;
-    struct hash old = head_of(t->l[1]).id;
+    struct hash old = sync_lab_head(t->l[1]).id;
     struct hash sent, taken;
     struct sync_doc d;
 
-    set_title(t->l[0], 1);
+    sync_lab_title(t->l[0], 1);
     hand(t->l[0], t->l[1], SYNC_PUSHED);
-    set_title(t->l[0], 2);
-    d = doc_of(t->l[0], &(struct sync_wanted){.have = &old, .have_count = 1});
+    sync_lab_title(t->l[0], 2);
+    d = sync_lab_doc(t->l[0], &(struct sync_wanted){.have = &old, .have_count = 1});
     assert_int_equal(d.commits.count, 2);
-    take(t->l[1], &d, SYNC_PUSHED);
-    sent = head_of(t->l[0]).id;
-    taken = head_of(t->l[1]).id;
+    sync_lab_take(t->l[1], &d, SYNC_PUSHED);
+    sent = sync_lab_head(t->l[0]).id;
+    taken = sync_lab_head(t->l[1]).id;
     assert_true(hash_equal(&sent, &taken));
 }
 
@@ -201,8 +146,8 @@ an_overwrite_brings_the_heads_that_the_other_does_not_know(void **state)
     struct hash now;
 
     for (int i = 0; i < NODES; i++) {
-        set_title(t->l[i], i + 1);
-        heads[i] = head_of(t->l[i]);
+        sync_lab_title(t->l[i], i + 1);
+        heads[i] = sync_lab_head(t->l[i]);
     }
     hand(t->l[1], t->l[0], SYNC_STORED);
     hand(t->l[2], t->l[0], SYNC_STORED);
@@ -213,12 +158,12 @@ an_overwrite_brings_the_heads_that_the_other_does_not_know(void **state)
         c.parents[i] = heads[i].id;
     }
     c.id = commit_compute_id(&c);
-    d = doc_of(
+    d = sync_lab_doc(
         t->l[0], &(struct sync_wanted){.have = &heads[1].id, .have_count = 1, .on_top = &c});
     d.has_expected = true;
     d.expected = heads[1].id;
-    take(t->l[1], &d, SYNC_PUSHED);
-    now = head_of(t->l[1]).id;
+    sync_lab_take(t->l[1], &d, SYNC_PUSHED);
+    now = sync_lab_head(t->l[1]).id;
     assert_true(hash_equal(&now, &c.id));
     assert_int_equal(sync_look(t->l[1]->en, &heads[2].id, &seen, &t->l[1]->error), ERR_OK);
     assert_true(seen.have);
@@ -228,13 +173,13 @@ static void
 an_overwrite_is_of_the_present_head(void **state)
 {
     const struct trio *t = *state;
-    struct commit c = head_of(t->l[0]);
+    struct commit c = sync_lab_head(t->l[0]);
     struct sync_doc d;
     struct error e;
 
     c.parents[0] = c.id;
     c.parent_count = 1;
-    set_title(t->l[0], 1);
+    sync_lab_title(t->l[0], 1);
     assert_int_equal(
         sync_doc_make(t->l[0]->en, &(struct sync_wanted){.on_top = &c}, &d, &e), ERR_CONFLICT);
 }
@@ -249,14 +194,14 @@ what_both_have_does_not_travel(void **state)
     struct sync_doc d;
 
     for (int i = 1; i <= 5; i++) {
-        set_title(t->l[0], i);
+        sync_lab_title(t->l[0], i);
         hand(t->l[0], t->l[1], SYNC_PUSHED);
     }
-    set_title(t->l[0], 6);
-    set_title(t->l[1], 7);
+    sync_lab_title(t->l[0], 6);
+    sync_lab_title(t->l[1], 7);
     wanted = (struct sync_wanted){.have = have};
     assert_int_equal(sync_have(t->l[0]->en, have, &wanted.have_count, &t->l[0]->error), ERR_OK);
-    d = doc_of(t->l[1], &wanted);
+    d = sync_lab_doc(t->l[1], &wanted);
     assert_int_equal(d.commits.count, 1);
     sync_doc_free(&d);
 }
@@ -266,22 +211,22 @@ static void
 who_joins_and_is_ahead_takes_nothing(void **state)
 {
     const struct trio *t = *state;
-    struct hash have = head_of(t->l[1]).id;
+    struct hash have = sync_lab_head(t->l[1]).id;
     struct hash ahead;
     struct sync_result result;
     struct sync_doc d;
     struct error e;
 
-    d = doc_of(t->l[0], &(struct sync_wanted){.have = &have, .have_count = 1});
-    set_title(t->l[1], 1);
-    ahead = head_of(t->l[1]).id;
+    d = sync_lab_doc(t->l[0], &(struct sync_wanted){.have = &have, .have_count = 1});
+    sync_lab_title(t->l[1], 1);
+    ahead = sync_lab_head(t->l[1]).id;
     assert_int_equal(
         sync_take(
             t->l[1]->en, &d, &(struct sync_origin){.how = SYNC_JOINED, .from = "other"},
             &result, &e),
         ERR_OK);
     assert_int_equal(result.task, 0);
-    have = head_of(t->l[1]).id;
+    have = sync_lab_head(t->l[1]).id;
     assert_true(hash_equal(&have, &ahead));
 }
 

@@ -11,27 +11,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "store/members.h"
-#include "tests/support/store_lab.h"
-
-static struct member
-member_of(unsigned n, int64_t seq)
-{
-    struct member m = {
-        .seq = seq,
-        .pin = "sha256//AAAABBBBCCCCDDDDEEEEFFFFGGGGHHHHIIIIJJJJ+/0=",
-        .release = "0.1.0",
-        .schema_version = 2,
-        .tables_port = 8444,
-    };
-
-    (void)snprintf(m.id, sizeof m.id, "%032x", n);
-    (void)snprintf(m.name, sizeof m.name, "proxy%u", n);
-    (void)snprintf(m.url, sizeof m.url, "https://192.0.2.%u:8443", n);
-    (void)snprintf(m.tables_address, sizeof m.tables_address, "192.0.2.%u", n);
-    (void)snprintf(m.key, sizeof m.key, "SENTINEL-key-of-%u", n);
-    return m;
-}
+#include "tests/support/member_lab.h"
 
 static void
 put(struct store_lab *l, const struct member *list, size_t count)
@@ -65,31 +45,6 @@ assert_former(struct store_lab *l, const char *key, int64_t until_ms)
 }
 
 static void
-assert_members(struct store_lab *l, const struct member *wanted, size_t count)
-{
-    struct member *found = NULL;
-    size_t found_count = 99;
-    struct error e;
-
-    assert_int_equal(store_members(l->store, &found, &found_count, &e), ERR_OK);
-    assert_int_equal(found_count, count);
-    for (size_t i = 0; i < count; i++) {
-        assert_string_equal(found[i].id, wanted[i].id);
-        assert_int_equal(found[i].seq, wanted[i].seq);
-        assert_int_equal(found[i].gone, wanted[i].gone);
-        assert_string_equal(found[i].name, wanted[i].name);
-        assert_string_equal(found[i].url, wanted[i].url);
-        assert_string_equal(found[i].pin, wanted[i].pin);
-        assert_string_equal(found[i].release, wanted[i].release);
-        assert_int_equal(found[i].schema_version, wanted[i].schema_version);
-        assert_string_equal(found[i].tables_address, wanted[i].tables_address);
-        assert_int_equal(found[i].tables_port, wanted[i].tables_port);
-        assert_string_equal(found[i].key, wanted[i].key);
-    }
-    free(found);
-}
-
-static void
 node_id_is_random_and_stays(void **state)
 {
     struct store_lab *l = *state;
@@ -112,14 +67,14 @@ node_id_is_random_and_stays(void **state)
 static void
 there_are_none_at_first(void **state)
 {
-    assert_members(*state, NULL, 0);
+    member_lab_assert(*state, NULL, 0);
 }
 
 static void
 records_survive_a_restart_sorted_by_id(void **state)
 {
     struct store_lab *l = *state;
-    struct member list[3] = {member_of(3, 1), member_of(1, 5), member_of(2, 9)};
+    struct member list[3] = {member_lab_of(3, 1), member_lab_of(1, 5), member_lab_of(2, 9)};
     struct member sorted[3] = {list[1], list[2], list[0]};
     struct error e;
     int64_t checked;
@@ -131,7 +86,7 @@ records_survive_a_restart_sorted_by_id(void **state)
     l->now_ms = 5000;
     put(l, list, 3);
     for (int i = 0; i < 2; i++) {
-        assert_members(l, sorted, 3);
+        member_lab_assert(l, sorted, 3);
         assert_int_equal(store_verify(l->store, &checked, &e), ERR_OK);
         store_lab_reopen(l);
     }
@@ -144,34 +99,34 @@ static void
 a_list_takes_the_place_of_the_one_before(void **state)
 {
     struct store_lab *l = *state;
-    struct member list[2] = {member_of(1, 5), member_of(2, 5)};
+    struct member list[2] = {member_lab_of(1, 5), member_lab_of(2, 5)};
 
     put(l, list, 2);
     list[1].seq = 3;
     list[1].key[0] = '\0';
     memcpy(list[1].name, "other", 6);
     put(l, list, 2);
-    assert_members(l, list, 2);
+    member_lab_assert(l, list, 2);
     memset(list[1].key, 'k', MEMBER_KEY_BYTES - 1);
     put(l, &list[1], 1);
-    assert_members(l, &list[1], 1);
+    member_lab_assert(l, &list[1], 1);
     store_lab_reopen(l);
-    assert_members(l, &list[1], 1);
+    member_lab_assert(l, &list[1], 1);
 }
 
 static void
 all_of_them_are_written_or_none(void **state)
 {
     struct store_lab *l = *state;
-    struct member good[2] = {member_of(1, 4), member_of(3, 7)};
-    struct member bad[2] = {member_of(1, 5), member_of(2, 0)};
+    struct member good[2] = {member_lab_of(1, 4), member_lab_of(3, 7)};
+    struct member bad[2] = {member_lab_of(1, 5), member_lab_of(2, 0)};
     struct error e;
 
     put(l, good, 2);
     assert_int_equal(store_member_put(l->store, bad, 2, &e), ERR_CONFLICT);
-    assert_members(l, good, 2);
+    member_lab_assert(l, good, 2);
     store_lab_reopen(l);
-    assert_members(l, good, 2);
+    member_lab_assert(l, good, 2);
 }
 
 static void
@@ -179,7 +134,7 @@ keys_are_not_in_the_files(void **state)
 {
     static const char *const names[] = {"lockstep.db", "lockstep.db-wal", "lockstep.db-shm"};
     struct store_lab *l = *state;
-    struct member m = member_of(1, 5);
+    struct member m = member_lab_of(1, 5);
 
     rekey(l, &m, &(struct former_key){"SENTINEL-former", 60000});
     for (int i = 0; i < 2; i++) {
@@ -207,7 +162,7 @@ static void
 the_former_key_stays_until_there_is_another(void **state)
 {
     struct store_lab *l = *state;
-    struct member m = member_of(1, 5);
+    struct member m = member_lab_of(1, 5);
 
     assert_former(l, "", 0);
     rekey(l, &m, &(struct former_key){"first", 60000});
@@ -217,7 +172,7 @@ the_former_key_stays_until_there_is_another(void **state)
     assert_former(l, "first", 60000);
     memset(m.key, 'k', MEMBER_KEY_BYTES - 1);
     rekey(l, &m, &(struct former_key){"second", INT64_MAX});
-    assert_members(l, &m, 1);
+    member_lab_assert(l, &m, 1);
     assert_former(l, "second", INT64_MAX);
     m.seq = 0;
     assert_int_equal(
@@ -239,7 +194,7 @@ damage_of_the_former_key_is_found(void **state)
         "UPDATE former_key SET peer_key = (SELECT peer_key FROM member)",
     };
     struct store_lab *l = *state;
-    struct member m = member_of(1, 5);
+    struct member m = member_lab_of(1, 5);
 
     for (size_t i = 0; i < ARRAY_LEN(damages); i++) {
         struct former_key former;
@@ -270,7 +225,7 @@ damage_is_found(void **state)
         "UPDATE member SET peer_key = (SELECT peer_key FROM member WHERE seq = 7) WHERE seq = 5",
     };
     struct store_lab *l = *state;
-    struct member list[2] = {member_of(1, 5), member_of(2, 7)};
+    struct member list[2] = {member_lab_of(1, 5), member_lab_of(2, 7)};
 
     for (size_t i = 0; i < ARRAY_LEN(damages); i++) {
         struct member *found = NULL;
@@ -288,7 +243,7 @@ damage_is_found(void **state)
         assert_int_equal(store_verify(l->store, &checked, &e), ERR_CORRUPT);
     }
     put(l, list, 2);
-    assert_members(l, list, 2);
+    member_lab_assert(l, list, 2);
 }
 
 int
