@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """What a node makes of the answers to what it hands on; the other node is played by the test."""
+import time
 import unittest
 
 import node
@@ -86,6 +87,34 @@ class Pushed(unittest.TestCase):
         row = self.push()
         self.assertEqual((row["state"], row["code"]), ("failed", "invalid"), row)
         self.assertEqual(self.refuses(), ("a taken port", True))
+
+
+class Held(unittest.TestCase):
+    """It hangs when it is handed what nobody reloads for."""
+
+    def test_rounds_go_on_and_a_confirmation_ends(self):
+        with node.Node(tunables=dict(TUNABLES, sync_call_ms=60000, sync_read_ms=500)) as one:
+            one.set_up()
+            one.api.unlock = True
+            one.api.create("servers", name="s", address="127.0.0.1", port=9)
+            self.assertEqual(one.api.apply()["state"], "ok")
+            peer = FakePeer("fake", ADDRESS)
+            self.addCleanup(peer.close)
+            peer.enter(one)
+            wait_for(lambda: seen(one, peer)["answers"], "it is asked")
+            one.api.patch("/api/v1/haproxy", maxconn=3000)
+            task = one.api.expect(200, "POST", "/api/v1/config/apply?wait=1", {"confirm": 600})
+            self.assertEqual(task["state"], "ok", task)
+            peer.may_answer.clear()
+            self.addCleanup(peer.may_answer.set)
+            one.api.expect(200, "PUT", "/api/v1/servers/s/state", {"weight": 40})
+            wait_for(lambda: ("PUT", "/peer/v1/config") in peer.requests[-4:], "it is handed that")
+            asked = peer.requests.count(("GET", "/peer/v1/health"))
+            wait_for(lambda: peer.requests.count(("GET", "/peer/v1/health")) > asked + 3,
+                     "rounds go on", 10)
+            before = time.monotonic()
+            one.api.expect(200, "POST", "/api/v1/config/confirm")
+            self.assertLess(time.monotonic() - before, 10)
 
 
 if __name__ == "__main__":
