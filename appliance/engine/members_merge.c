@@ -12,6 +12,7 @@ struct merging {
     const struct members_offer *offer;
     bool changed, late;
     bool forgotten; /* by the others */
+    bool enters;    /* the cluster of who says so, which is another one than its own */
 };
 
 /* Somebody knows a newer record of this node than it has itself: its database is an old one, or
@@ -28,6 +29,13 @@ take_self(struct member *self, const struct member *offered, struct merging *g)
     g->forgotten = g->forgotten || (offered->gone && g->offer->how != MEMBERS_JOINING);
     /* Who was forgotten does not outbid the tombstone. */
     self->seq = g->forgotten ? offered->seq : offered->seq + 1;
+}
+
+/* What this node forgot does not count where that is in the cluster which it enters. */
+static bool
+replaces(const struct merging *g, const struct member *offered, const struct member *held)
+{
+    return member_replaces(offered, held) || (g->enters && held->gone && !offered->gone);
 }
 
 static bool
@@ -50,7 +58,7 @@ take_one(struct member_list *l, const struct member *m, struct merging *g, struc
     if (at == l->count && l->count == MEMBERS_MAX) {
         return error_set(e, ERR_LIMIT, "a cluster has at most %d nodes", MEMBERS_MAX);
     }
-    if (at < l->count && !member_replaces(m, held)) {
+    if (at < l->count && !replaces(g, m, held)) {
         /* A node of an older release handed the record on without its last fields. */
         if (m->seq == held->seq && !held->gone && held->tables_address[0] == '\0' &&
             m->tables_address[0] != '\0') {
@@ -148,6 +156,7 @@ merge_on_engine(struct engine *en, void *ctx, struct error *e)
     err_t code = ERR_OK;
 
     g->late = passed_over && g->offer->how == MEMBERS_TOLD;
+    g->enters = g->offer->how == MEMBERS_JOINING && !member_list_has(&next, g->offer->from);
     passed_over = passed_over || is_barred(&next, g->offer);
     next.items = xrealloc(next.items, (next.count + g->offer->count + 1) * sizeof *next.items);
     for (size_t i = 0; !passed_over && i < g->offer->count && code == ERR_OK; i++) {

@@ -120,7 +120,8 @@ MUST_USE err_t
 cluster_health(struct cluster *c, const struct hash *head, json_t **ret, struct error *e);
 /* A node asked and said its head: when that is news, the next round begins at once. */
 void cluster_notice(struct cluster *c, const char *id, const struct hash *head);
-/* [{record, "key"}], tombstones too. */
+/* A record with its "key"; of a whole list, tombstones too. */
+json_t *cluster_member_json(const struct member *m);
 json_t *cluster_members_json(const struct member_list *list);
 /* Takes such a list. from (may be NULL): id of whoever hands it over. */
 MUST_USE err_t cluster_members_take(

@@ -46,18 +46,23 @@ cluster_health(struct cluster *c, const struct hash *head, json_t **ret, struct 
 }
 
 json_t *
+cluster_member_json(const struct member *m)
+{
+    json_t *record = member_to_json(m);
+
+    if (m->key[0] != '\0') {
+        (void)json_object_set_new(record, "key", json_string(m->key));
+    }
+    return record;
+}
+
+json_t *
 cluster_members_json(const struct member_list *list)
 {
     json_t *j = json_array();
 
     for (size_t i = 0; i < list->count; i++) {
-        const struct member *m = &list->items[i];
-        json_t *record = member_to_json(m);
-
-        if (m->key[0] != '\0') {
-            (void)json_object_set_new(record, "key", json_string(m->key));
-        }
-        (void)json_array_append_new(j, record);
+        (void)json_array_append_new(j, cluster_member_json(&list->items[i]));
     }
     return j;
 }

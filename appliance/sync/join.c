@@ -31,12 +31,26 @@ replaced_json(struct joining *g)
 
 /* ---- doing it ---- */
 
+/* Whom this node has forgotten may be one of those that it comes to. */
+static json_t *
+introduction(struct cluster *c)
+{
+    CLEANUP(member_list_free) struct member_list list = members_get(c->en);
+    json_t *members = json_array();
+
+    for (size_t i = 0; i < list.count; i++) {
+        if (!list.items[i].gone) {
+            (void)json_array_append_new(members, cluster_member_json(&list.items[i]));
+        }
+    }
+    return json_pack("{s:o}", "members", members);
+}
+
 static err_t
 introduce(struct joining *g, const struct member *m, struct error *e)
 {
     CLEANUP(buf_wipe_fini) struct buf body;
-    CLEANUP(member_list_free) struct member_list list = members_get(g->c->en);
-    json_t *own = json_pack("{s:o}", "members", cluster_members_json(&list));
+    json_t *own = introduction(g->c);
     struct call call = joining_call(g, m, "POST", "/peer/v1/members");
     json_t *answer = NULL;
     struct members_taken taken;

@@ -320,6 +320,21 @@ class Removed(unittest.TestCase):
         join(self.b, self.c)
         node.wait_for(lambda: agree([self.b, self.c]), "both know the same")
 
+    def test_5_who_forgot_a_node_may_join_that_one(self):
+        self.forget()
+        self.lab.join_all()
+        node.wait_for(lambda: self.names(self.c) == {"n3"}, "it learns that it is alone")
+        self.b.api.expect(200, "POST", "/api/v1/cluster/leave")
+        node.wait_for(lambda: self.names(self.a) == {"n1"}, "alone, too")
+        join(self.b, self.c)
+        self.b.api.key = self.c.api.key
+        node.wait_for(lambda: agree([self.b, self.c]), "both know the same")
+        join(self.a, self.c)
+        self.a.api.key = self.c.api.key
+        node.wait_for(lambda: agree(self.lab.nodes), "all know the same")
+        for one in self.lab.nodes:
+            self.assertEqual(self.names(one), {"n1", "n2", "n3"})
+
 
 if __name__ == "__main__":
     node.private_network()
