@@ -396,7 +396,9 @@ act_commit(struct apply *a, struct error *e)
     standby_end(a->en);
     /* Where nothing was loaded, servers may have become others all the same; what goes back or
      * comes from another node brings states with it, and its load put those of before. */
-    if (a->same || a->mode == APPLY_BACK || a->mode == APPLY_ADOPT) {
+    if (a->same && a->mode != APPLY_FOLLOW) {
+        operator_put_changed(a->en, a->view->now.shared, a->candidate.shared);
+    } else if (a->same || a->mode == APPLY_BACK || a->mode == APPLY_ADOPT) {
         operator_put(a->en, a->candidate.shared);
     }
     apply_detail(a, "revision %lld", (long long)a->head.rev);

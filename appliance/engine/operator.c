@@ -12,7 +12,8 @@
 #include "engine/stats.h"
 #include "haproxy/admin.h"
 
-#define WHOLE_PERCENT 100
+#define WHOLE_PERCENT  100
+#define ONE_BY_ONE_MAX 32 /* with more, to ask first what differs is quicker */
 
 struct operators {
     _Atomic bool due; /* something may not be in HAProxy as the head has it */
@@ -269,14 +270,21 @@ put_all(struct engine *en)
     stats_forget(en);
 }
 
+/* With the lock. */
+static void
+set_loaded(struct operators *op, const struct snapshot *shared)
+{
+    snapshot_unref(op->loaded);
+    op->loaded = snapshot_ref(shared);
+}
+
 void
 operator_put(struct engine *en, const struct snapshot *shared)
 {
     struct operators *op = en->operators;
 
     lock_take(&op->lock);
-    snapshot_unref(op->loaded);
-    op->loaded = snapshot_ref(shared);
+    set_loaded(op, shared);
     put_all(en);
     lock_give(&op->lock);
 }
@@ -383,6 +391,51 @@ put_server(
         }
     }
     return ERR_OK;
+}
+
+struct changed {
+    const char *servers[ONE_BY_ONE_MAX];
+    size_t count;
+    bool all; /* more than these */
+};
+
+static void
+note_changed(void *ctx, const struct object *before, const struct object *after)
+{
+    struct changed *c = ctx;
+    const struct object *o = after != NULL ? after : before;
+
+    if (o->kind != K_SERVER_STATE || c->count == ONE_BY_ONE_MAX) {
+        c->all = true;
+        return;
+    }
+    c->servers[c->count++] = o->name.s;
+}
+
+void
+operator_put_changed(
+    struct engine *en, const struct snapshot *before, const struct snapshot *shared)
+{
+    CLEANUP(arena_cleanup) struct arena *arena = arena_new(STATS_ARENA_BYTES);
+    struct operators *op = en->operators;
+    struct changed changed = {.count = 0};
+    struct error error = {.code = ERR_OK};
+    err_t code = ERR_OK;
+
+    snapshot_diff(before, shared, note_changed, &changed);
+    lock_take(&op->lock);
+    changed.all = changed.all || op->pid == 0 || atomic_load(&op->due);
+    set_loaded(op, shared);
+    if (changed.all) {
+        put_all(en);
+    }
+    for (size_t i = 0; i < changed.count && !changed.all && code == ERR_OK; i++) {
+        struct operator_pools pools;
+
+        code = put_server(en, changed.servers[i], arena, &pools, &error);
+    }
+    stats_forget(en);
+    lock_give(&op->lock);
 }
 
 err_t

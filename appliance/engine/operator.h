@@ -33,6 +33,10 @@ void operator_note(struct engine *en, const struct change_set *set);
  * state of the head, and takes back what the head does not say. What cannot be put for want
  * of an answer the watcher tries again; what HAProxy refuses is logged. */
 void operator_put(struct engine *en, const struct snapshot *shared);
+/* The same where HAProxy runs the files of shared already, and had what before says: where only
+ * a few states differ, only these are put. */
+void operator_put_changed(
+    struct engine *en, const struct snapshot *before, const struct snapshot *shared);
 /* The watcher's round: when the worker is a new one, or something is left to be put. */
 void operator_follow(struct engine *en);
 

@@ -10,7 +10,7 @@ import time
 
 import filled
 import node
-from cluster import Cluster, head, join
+from cluster import Cluster, drained, head, join
 from direct import call
 from filled import figure, median, timed
 from lab import HAPROXY, stat_fields, wait_for
@@ -81,10 +81,13 @@ def bench_apply(lab, services, runs):
 def bench_state(lab, services, runs):
     times = []
     for n in range(runs):
+        state = ("drain", "ready")[n % 2]
         began = time.monotonic()
         lab.nodes[0].api.expect(200, "PUT", "/api/v1/servers/svc00007.s1/state",
-                                {"state": ("drain", "ready")[n % 2]})
-        wait_for(lambda: same_head(lab), "all have the state")
+                                {"state": state})
+        wait_for(lambda s=state: all((drained(one, "svc00007") == {"svc00007.s1"}) == (s == "drain")
+                               for one in lab.nodes)
+                 and same_head(lab), "all have the state, stored and running")
         times.append((time.monotonic() - began) * 1000)
     figure("state of a server on three nodes at %d services, ms" % services,
            "%.0f" % median(times), "<= 50")

@@ -12,8 +12,8 @@ import unittest
 import node
 from authority import Authority
 from backend import Backend
-from cluster import (HUB, PUSHING, QUICK, TUNABLES, Cluster, edges, head, in_step, join, key_of,
-                     seen)
+from cluster import (HUB, PUSHING, QUICK, TUNABLES, Cluster, drained, edges, head, in_step, join,
+                     key_of, seen)
 from held import Held
 from peer import Caller
 from visit import serves
@@ -100,6 +100,30 @@ class Three(unittest.TestCase):
             self.assertEqual((state["stored"]["weight"], state["running"]), (40, "yes"), state)
             return True
         node.wait_for(taken, "HAProxy has the state")
+
+    def test_3_states_alone_heal_be_they_few_or_many(self):
+        names = ["m%02d" % i for i in range(40)]
+        ops = [{"op": "create", "kind": "server", "name": name,
+                "body": {"name": name, "address": HUB, "port": port}}
+               for port, name in enumerate(names, 9001)]
+        ops.append({"op": "create", "kind": "pool", "name": "many", "body": {
+            "name": "many", "members": [{"server": name} for name in names]}})
+        self.a.api.expect(200, "POST", "/api/v1/changes", {"ops": ops})
+        self.assertEqual(self.a.api.apply()["state"], "ok")
+        for count in (40, 2, 0):
+            before = [one.running_digest() for one in self.lab.nodes]
+            self.lab.cut(self.a, self.b)
+            self.lab.cut(self.c, self.b)
+            for i, name in enumerate(names):
+                if (i < count) != (name in drained(self.a, "many")):
+                    self.a.api.expect(200, "PUT", "/api/v1/servers/%s/state" % name,
+                                      {"state": "drain" if i < count else "ready"})
+            self.lab.join_all()
+            in_step(self.lab.nodes)
+            for one in self.lab.nodes:
+                node.wait_for(lambda o=one, n=count: drained(o, "many") == set(names[:n]),
+                              "%d states in HAProxy of %s" % (count, one.name))
+            self.assertEqual([one.running_digest() for one in self.lab.nodes], before)
 
     def test_4_two_edits_apart_diverge_and_stay(self):
         heads = self.part("left", "right")

@@ -23,6 +23,7 @@ MOST = 16
 BRIDGE = "bridge"
 INSIDE = "eth0"
 ETH_P_ARP = 0x0806
+FORCED_DRAIN = 8  # of the administrative state of a server: management.txt, show servers state
 
 # Shorter than in the product.
 TUNABLES = {"sync_round_ms": 100, "sync_health_ms": 1000, "sync_again_ms": 1000}
@@ -55,6 +56,13 @@ def edges(states):
 def head(one):
     """Id of the commit."""
     return one.api.get("/api/v1/status")["head"]["id"]
+
+
+def drained(one, pool):
+    """Names of its servers that are, as HAProxy says."""
+    rows = [row.split() for row in one.admin_socket("show servers state " + pool).splitlines()]
+    return {row[3] for row in rows if len(row) > 6 and row[1] == pool
+            and int(row[6]) & FORCED_DRAIN}
 
 
 def key_of(one):
