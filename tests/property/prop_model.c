@@ -13,7 +13,7 @@
 #include "model/change.h"
 #include "tests/support/gen.h"
 
-#define ROUNDS      40
+#define ROUNDS      25
 #define OBJECTS     120
 #define ARENA_BYTES ((size_t)64 << 20)
 #define TEXT_BYTES  ((size_t)4 << 20)

@@ -13,7 +13,7 @@
 #include "tests/support/gen.h"
 
 #define NOW_S       1800000000
-#define WORLDS      110
+#define WORLDS      70
 #define EDITS       120
 #define OBJECTS     80
 #define ARENA_BYTES ((size_t)64 << 20)

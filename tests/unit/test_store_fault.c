@@ -99,15 +99,19 @@ static void
 assert_stored(struct store_lab *l, const struct snapshot *shared, const struct snapshot *local)
 {
     for (int i = 0; i < 2; i++) {
-        CLEANUP(snapshot_cleanup) struct snapshot *now_shared = store_lab_shared(l);
-        CLEANUP(snapshot_cleanup) struct snapshot *now_local = store_lab_local(l);
+        CLEANUP(snapshot_cleanup) struct snapshot *now_shared = NULL;
+        CLEANUP(snapshot_cleanup) struct snapshot *now_local = NULL;
         struct error e;
         int64_t checked;
 
+        if (i == 1) {
+            store_lab_reopen(l);
+        }
+        now_shared = store_lab_shared(l);
+        now_local = store_lab_local(l);
         assert_true(store_lab_equal(now_shared, shared));
         assert_true(store_lab_equal(now_local, local));
         assert_int_equal(store_verify(l->store, &checked, &e), ERR_OK);
-        store_lab_reopen(l);
     }
 }
 
