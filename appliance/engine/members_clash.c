@@ -185,5 +185,5 @@ members_check_own(
     for (size_t i = 0; i < count; i++) {
         check_group(&c, groups[i]);
     }
-    return p->errors > errors ? error_set(e, ERR_INVALID, "%s", edit_first_error(p)) : ERR_OK;
+    return c.p->errors > errors ? error_set(e, ERR_INVALID, "%s", edit_first_error(p)) : ERR_OK;
 }

@@ -117,15 +117,16 @@ read_node(const char *head, char ret[NODE_BYTES])
 /* *ret_node "": it answers, but is no node's API. */
 static err_t
 request(
-    struct engine *en, struct probe *probe, int *ret_status, char ret_node[NODE_BYTES],
+    struct engine *en, const struct probe *probe, int *ret_status, char ret_node[NODE_BYTES],
     struct error *e)
 {
     CLEANUP(buf_fini) struct buf head;
+    struct probe with_head = *probe;
     err_t code;
 
     buf_init(&head, HEAD_BYTES);
-    probe->head = &head;
-    code = probe_http(probe, en->config->tunables->socket_ms, ret_status, e);
+    with_head.head = &head;
+    code = probe_http(&with_head, en->config->tunables->socket_ms, ret_status, e);
     read_node(code == ERR_OK ? buf_str(&head) : "", ret_node);
     return code;
 }

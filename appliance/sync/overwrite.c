@@ -310,7 +310,11 @@ hand_to_all(struct overwriting *o, struct error *e)
             break;
         }
     }
-    return taken > 0 ? ERR_OK : fail_by(o, failed, e);
+    if (taken > 0) {
+        return ERR_OK;
+    }
+    ASSERT(failed != NULL);
+    return fail_by(o, failed, e);
 }
 
 static size_t
