@@ -78,18 +78,18 @@ struct schema_kind {
     const char *title;
     const char *help;
     enum scope scope;
+    int since;      /* SCHEMA_VERSION that brought it */
     bool singleton; /* id and name are the kind's name; always there */
     bool direct;    /* an edit commits at once instead of going to the draft */
     bool has_secret;
-    int since;                         /* SCHEMA_VERSION that brought it */
-    bool manage;                       /* who may only edit may not change it */
+    bool manage; /* who may only edit may not change it */
+    uint32_t field_count;
     const struct schema_field *fields; /* field 0 is always "name" (FT_TEXT) */
     const struct value *defaults;      /* of the fields; of a required one, or of a list whose
                                           default is not empty, it means nothing */
     uint64_t refs;                     /* of all fields */
-    uint32_t field_count;
-    const uint16_t *sorted;  /* indexes of fields by name */
-    const uint16_t *columns; /* indexes of the fields that a list shows */
+    const uint16_t *sorted;            /* indexes of fields by name */
+    const uint16_t *columns;           /* indexes of the fields that a list shows */
     uint32_t column_count;
     /* The reference by which an object is part of another one (model/belong.h), or -1. */
     int belongs;
