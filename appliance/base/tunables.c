@@ -28,17 +28,25 @@ json_cleanup(json_t **v)
     json_decref(*v);
 }
 
+struct range {
+    int64_t min, max;
+};
+
+#define TUNABLES_RANGE(name, def, min, max) {min, max},
+static const struct range ranges[] = {TUNABLES_LIST(TUNABLES_RANGE)};
+#undef TUNABLES_RANGE
+
 static err_t
 read_values(const json_t *obj, struct tunables *t, struct error *e)
 {
+#define TUNABLES_PLACE(name, def, min, max) &t->name,
+    int64_t *const places[] = {TUNABLES_LIST(TUNABLES_PLACE)};
+#undef TUNABLES_PLACE
     err_t code = json_only_keys(obj, tunable_names, e);
 
-#define TUNABLES_READ(name, def, min, max)                                                     \
-    if (code == ERR_OK) {                                                                      \
-        code = json_opt_int(obj, #name, min, max, &t->name, e);                                \
+    for (size_t i = 0; code == ERR_OK && i < ARRAY_LEN(places); i++) {
+        code = json_opt_int(obj, tunable_names[i], ranges[i].min, ranges[i].max, places[i], e);
     }
-    TUNABLES_LIST(TUNABLES_READ)
-#undef TUNABLES_READ
     return code;
 }
 

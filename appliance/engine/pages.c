@@ -61,7 +61,7 @@ note(struct engine *en, const struct engine_pages *seen, const char *digest)
     lock_take(&en->lock);
     news = seen->reached == FACT_NO && p->seen.reached != FACT_NO;
     p->seen = *seen;
-    if (seen->reached == FACT_YES) {
+    if (seen->reached == FACT_YES && digest != NULL) {
         memcpy(p->digest, digest, sizeof p->digest);
         p->repaired = false;
     }

@@ -265,10 +265,13 @@ report_missing(struct taking *t, struct error *e)
             ret->missing[ret->missing_count++] = t->wanted[i];
         }
     }
-    return ret->missing_count == 0 ? ERR_OK
-                                   : error_set(
-                                         e, ERR_NOT_FOUND, "%zu object%s did not come along",
-                                         ret->missing_count, PLURAL(ret->missing_count));
+    if (ret->missing_count == 0) {
+        free(TAKE(ret->missing));
+        return ERR_OK;
+    }
+    return error_set(
+        e, ERR_NOT_FOUND, "%zu object%s did not come along", ret->missing_count,
+        PLURAL(ret->missing_count));
 }
 
 /* There is always one of each, whatever a commit says. */

@@ -67,15 +67,16 @@ write_commit(const struct commit *c)
     *slot_of(&c->id) = ++trace.count;
 }
 
-static const struct hash *
-unknown_parent(const struct commit *c)
+static bool
+has_unknown_parent(const struct commit *c, struct hash *ret)
 {
     for (size_t i = 0; i < c->parent_count; i++) {
         if (number_of(&c->parents[i]) == NO_COMMIT) {
-            return &c->parents[i];
+            *ret = c->parents[i];
+            return true;
         }
     }
-    return NULL;
+    return false;
 }
 
 /* With those that it follows from, parents first; from the store of the engine. */
@@ -84,19 +85,20 @@ add_commit(struct engine *en, const struct hash *id)
 {
     struct commit *todo = NULL;
     size_t count = 0;
-    const struct hash *next = id;
+    struct hash next = *id;
+    bool found = true;
     struct error e;
 
     while (number_of(id) == NO_COMMIT) {
-        if (next != NULL) {
+        if (found) {
             todo = xrealloc(todo, (count + 1) * sizeof *todo);
-            if (sync_commit_get(en, next, &todo[count], &e) != ERR_OK) {
+            if (sync_commit_get(en, &next, &todo[count], &e) != ERR_OK) {
                 break;
             }
             count++;
         }
-        next = unknown_parent(&todo[count - 1]);
-        if (next == NULL) {
+        found = has_unknown_parent(&todo[count - 1], &next);
+        if (!found) {
             write_commit(&todo[--count]);
         }
     }
@@ -326,11 +328,13 @@ __wrap_sync_take(
     }
     for (size_t k = 0; k < d->commits.count; k++) {
         const struct commit *c = &d->commits.items[k].commit;
-        const struct hash *parent;
+        struct hash parent;
+        bool lacks = has_unknown_parent(c, &parent);
 
-        while ((parent = unknown_parent(c)) != NULL && add_commit(en, parent) != NO_COMMIT) {
+        while (lacks && add_commit(en, &parent) != NO_COMMIT) {
+            lacks = has_unknown_parent(c, &parent);
         }
-        if (parent == NULL && number_of(&c->id) == NO_COMMIT) {
+        if (!lacks && number_of(&c->id) == NO_COMMIT) {
             write_commit(c);
         }
     }
