@@ -175,6 +175,11 @@ follow_members(struct cluster *c, const struct member_list *list)
         }
         if (known != NULL) {
             next[count] = *known;
+            /* What it said last was of another head of this node. */
+            if (!cluster_is_asked(list, i)) {
+                next[count].answered = false;
+                next[count].silence = NOT_ASKED;
+            }
         } else {
             memcpy(next[count].id, list->items[i].id, sizeof next[count].id);
             (void)error_set(&next[count].failure, ERR_UNAVAILABLE, "not asked yet");
