@@ -27,13 +27,76 @@ take_self(struct member *self, const struct member *offered, struct merging *g)
     g->changed = true;
     g->forgotten = g->forgotten || (offered->gone && g->offer->how != MEMBERS_JOINING);
     /* Who was forgotten does not outbid the tombstone. */
-    self->seq = g->forgotten ? offered->seq : offered->seq + 1;
+    self->seq = offered->seq;
+    member_raise(self, g->forgotten ? 0 : 1);
 }
 
 static bool
 is_gap(const struct member *m)
 {
     return m->key[0] == '\0' || m->key_refused;
+}
+
+static bool
+is_older(const struct member *a, const struct member *b)
+{
+    return a->gone_at_ms != b->gone_at_ms ? a->gone_at_ms < b->gone_at_ms
+                                          : strcmp(a->id, b->id) < 0;
+}
+
+/* Who was forgotten longest ago gives its place to another one, so that nodes which know the
+ * same keep the same. *ret_at: the place, or l->count where what is offered is older itself. */
+static err_t
+find_room(const struct member_list *l, const struct member *m, size_t *ret_at, struct error *e)
+{
+    const struct member *oldest = NULL;
+
+    for (size_t i = 0; i < l->count; i++) {
+        const struct member *held = &l->items[i];
+
+        if (held->gone && (oldest == NULL || is_older(held, oldest))) {
+            oldest = held;
+        }
+    }
+    if (oldest == NULL && !m->gone) {
+        return error_set(e, ERR_LIMIT, "a cluster has at most %d nodes", MEMBERS_MAX);
+    }
+    *ret_at = oldest == NULL || (m->gone && is_older(m, oldest)) ? l->count
+                                                                 : (size_t)(oldest - l->items);
+    return ERR_OK;
+}
+
+static err_t
+add(struct member_list *l, const struct member *m, struct merging *g, struct error *e)
+{
+    size_t at = l->count;
+    err_t code = l->count == MEMBERS_MAX ? find_room(l, m, &at, e) : ERR_OK;
+
+    if (code != ERR_OK || at == MEMBERS_MAX) {
+        return code;
+    }
+    l->count += at == l->count ? 1 : 0;
+    l->items[at] = *m;
+    if (m->gone) {
+        crypt_wipe(l->items[at].key, sizeof l->items[at].key);
+    }
+    g->changed = true;
+    return ERR_OK;
+}
+
+static void
+replace(struct member *held, const struct member *m, bool own_word)
+{
+    const struct member former = *held;
+
+    *held = *m;
+    if (m->key[0] == '\0' || (!is_gap(&former) && !own_word)) {
+        memcpy(held->key, former.key, sizeof held->key);
+        held->key_refused = former.key_refused;
+    }
+    if (held->gone) {
+        crypt_wipe(held->key, sizeof held->key);
+    }
 }
 
 static err_t
@@ -47,10 +110,12 @@ take_one(struct member_list *l, const struct member *m, struct merging *g, struc
         take_self(held, m, g);
         return ERR_OK;
     }
-    if (at == l->count && l->count == MEMBERS_MAX) {
-        return error_set(e, ERR_LIMIT, "a cluster has at most %d nodes", MEMBERS_MAX);
+    /* Two nodes that took one name or address while apart are both taken: to refuse a record
+     * would keep its key and its next name from arriving, too. */
+    if (at == l->count) {
+        return add(l, m, g, e);
     }
-    if (at < l->count && !member_replaces(m, held)) {
+    if (!member_replaces(m, held)) {
         /* A node of an older release handed the record on without its last fields. */
         if (m->seq == held->seq && !held->gone && held->tables_address[0] == '\0' &&
             m->tables_address[0] != '\0') {
@@ -67,23 +132,7 @@ take_one(struct member_list *l, const struct member *m, struct merging *g, struc
         }
         return ERR_OK;
     }
-    /* Two nodes that took one name or address while apart are both taken: to refuse a record
-     * would keep its key and its next name from arriving, too. */
-    if (at == l->count) {
-        *held = *m;
-        l->count++;
-    } else {
-        const struct member former = *held;
-
-        *held = *m;
-        if (m->key[0] == '\0' || (!is_gap(&former) && !own_word)) {
-            memcpy(held->key, former.key, sizeof held->key);
-            held->key_refused = former.key_refused;
-        }
-    }
-    if (held->gone) {
-        crypt_wipe(held->key, sizeof held->key);
-    }
+    replace(held, m, own_word);
     g->changed = true;
     return ERR_OK;
 }

@@ -96,6 +96,14 @@ member_id_valid(const char *id)
            strspn(id, "0123456789abcdef") == MEMBER_ID_BYTES - 1;
 }
 
+bool
+member_key_valid(const char *key)
+{
+    size_t len = strlen(key);
+
+    return len > 0 && len < MEMBER_KEY_BYTES && strspn(key, ALNUM "_-") == len;
+}
+
 static err_t
 wrong(const char *field, const char *wanted, struct error *e)
 {
@@ -273,4 +281,10 @@ member_replaces(const struct member *offered, const struct member *held)
 {
     return offered->seq > held->seq ||
            (offered->seq == held->seq && offered->gone && !held->gone);
+}
+
+void
+member_raise(struct member *m, int64_t steps)
+{
+    m->seq = m->seq < SEQ_MAX - steps ? m->seq + steps : SEQ_MAX;
 }

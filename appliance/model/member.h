@@ -41,6 +41,8 @@ json_t *member_to_json(const struct member *m);
  * field. *ret has no key. */
 MUST_USE err_t member_from_json(const json_t *j, struct member *ret, struct error *e);
 bool member_id_valid(const char *id);
+/* It goes into a header of HTTP. */
+bool member_key_valid(const char *key);
 /* Keys are compared by people by this: 8 hex digits; "" of "". */
 void member_key_print(const char *key, char ret[MEMBER_PRINT_BYTES]);
 /* The address, in its one spelling, at which a node takes stick tables: own, else that in its
@@ -49,5 +51,8 @@ void member_tables_address(const char *own, const char *url, char ret[MEMBER_IP_
 /* Whether a record that came in takes the place of the one of the same node that is held: the
  * higher seq does, and of two with the same a tombstone. */
 bool member_replaces(const struct member *offered, const struct member *held);
+/* Makes the record newer by so many steps, but no newer than any that is accepted: another node
+ * may have said that it is there already. */
+void member_raise(struct member *m, int64_t steps);
 
 #endif
