@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "engine/confirm.h"
 #include "engine/problems_json.h"
 #include "sync/hand.h"
 
@@ -371,8 +372,12 @@ conclude(struct overwriting *o, struct error *e)
 static err_t
 run(struct overwriting *o, struct error *e)
 {
-    err_t code = find_targets(o, e);
+    /* What would be handed to all may go back yet, and nobody has said that it stays. */
+    err_t code = confirm_refuse(o->c->en, NULL, NULL, e);
 
+    if (code == ERR_OK) {
+        code = find_targets(o, e);
+    }
     if (code != ERR_OK) {
         return code;
     }
