@@ -152,7 +152,7 @@ is_stopping(struct cluster *c)
 }
 
 err_t
-cluster_wait_task(struct cluster *c, int64_t task, struct error *e)
+cluster_wait_task(struct cluster *c, int64_t task, bool in_round, struct error *e)
 {
     struct tasks *tasks = engine_tasks(c->en);
     struct task_wait w = {.ended = false};
@@ -166,6 +166,9 @@ cluster_wait_task(struct cluster *c, int64_t task, struct error *e)
 
         do {
             ended = wait_a_moment(&w);
+            if (!ended && in_round) {
+                cluster_look_meanwhile(c);
+            }
         } while (!ended && !is_stopping(c));
         if (!ended && task_forget(tasks, task, on_task_done, &w)) {
             code = error_set(e, ERR_UNAVAILABLE, "the daemon stops");
@@ -325,7 +328,7 @@ cluster_pull(
     free(f.missing.missing);
     if (code == ERR_OK && f.missing.task != 0) {
         *ret_task = f.missing.task;
-        code = cluster_wait_task(c, f.missing.task, e);
+        code = cluster_wait_task(c, f.missing.task, origin->how == SYNC_PULLED, e);
     }
     return code;
 }

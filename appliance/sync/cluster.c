@@ -277,6 +277,31 @@ pause_round(struct cluster *c)
     return goes_on;
 }
 
+static void
+look(struct cluster *c, const struct member_list *list, const struct commit *head)
+{
+    follow_members(c, list);
+    ask_all(c, list, head);
+    relate(c, head);
+    c->looked_ms = clock_mono_ms(&clock_system);
+}
+
+void
+cluster_look_meanwhile(struct cluster *c)
+{
+    /* In the simulator nothing happens meanwhile. */
+    bool due = c->box != NULL &&
+               clock_mono_ms(&clock_system) - c->looked_ms >= c->tunables->sync_round_ms;
+
+    if (due) {
+        CLEANUP(member_list_free) struct member_list list = members_get(c->en);
+        CLEANUP(view_cleanup) struct view *v = engine_view(c->en);
+
+        look(c, &list, &v->head);
+        cluster_look_at_self(c);
+    }
+}
+
 void
 cluster_round(struct cluster *c)
 {
@@ -287,9 +312,7 @@ cluster_round(struct cluster *c)
         CLEANUP(member_list_free) struct member_list list = members_get(c->en);
         CLEANUP(view_cleanup) struct view *v = engine_view(c->en);
 
-        follow_members(c, &list);
-        ask_all(c, &list, &v->head);
-        relate(c, &v->head);
+        look(c, &list, &v->head);
         cluster_look_for_shared(c, &list, &v->head);
         cluster_end_unlocked(c);
         cluster_look_at_self(c);

@@ -9,7 +9,8 @@ import unittest
 
 import node
 from backend import Backend
-from cluster import HUB, Cluster, join, seen
+from cluster import HUB, Cluster, head, in_step, join, seen
+from held import Held
 from lab import wait_for
 from peer import FakePeer
 from resolver import Mute, use_name_servers
@@ -154,6 +155,33 @@ class Answers(Case):
         self.told(self.peer, "it redirects (status 302), which is not followed")
         self.stays_fresh()
         self.assertEqual(other.requests, [])
+
+
+class Healing(Case):
+    """A node that is behind, and does not get to run what it takes over."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.set_up()
+        in_step(cls.lab.nodes)
+
+    def test_it_goes_on_hearing_of_the_others(self):
+        peer = FakePeer("third", HUB)
+        self.addCleanup(peer.close)
+        peer.enter(self.b)
+        wait_for(lambda: seen(self.b, peer)["answers"], "it answers")
+        with Held(self.b, "stage") as held:
+            self.lab.cut(self.a, self.b)
+            wait_for(lambda: not seen(self.a, self.b)["answers"], "it is away")
+            self.applies_soon("missed")
+            self.lab.join_all()
+            self.assertTrue(held.came.wait(SOON_S), "it takes that over")
+            peer.spoil = no_json
+            wait_for(lambda: not seen(self.b, peer)["answers"], "it answers no more", SOON_S)
+            peer.spoil = None
+            wait_for(lambda: seen(self.b, peer)["answers"], "it answers again", SOON_S)
+            self.assertFalse(held.released.is_set())
+        wait_for(lambda: head(self.a) == head(self.b), "it has caught up")
 
 
 if __name__ == "__main__":
