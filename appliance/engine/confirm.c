@@ -161,7 +161,7 @@ confirm_refuse(
             "is back, or keep it (lockstep confirm, or POST /api/v1/config/confirm)",
             (long long)w.commit.rev,
             w.back_off_ms > 0 ? "which is tried again"
-                              : "for the node that is to do so does not answer");
+                              : "for the node that is to do so does not answer, or diverged");
     }
     return error_set(
         e, ERR_CONFLICT,

@@ -245,6 +245,22 @@ class WithoutVip(Case):
         in_step(self.lab.nodes)
         self.assertEqual(title(self.b), former)
 
+    def test_nobody_waits_for_one_that_diverged(self):
+        self.a.api.unlock = self.b.api.unlock = True
+        deadline = self.begin()
+        self.lab.cut(self.a, self.b)
+        self.addCleanup(self.lab.join_all)
+        self.a.api.expect(200, "POST", "/api/v1/config/confirm")
+        self.b.api.expect(200, "PUT", "/api/v1/servers/s1/state", {"weight": 77})
+        self.lab.join_all()
+        wait_for(lambda: seen(self.b, self.a)["relation"] == "diverged", "they diverged")
+        self.stays_past(deadline, [self.b])
+        told = waiting(self.b)
+        self.assertEqual((told["failed"], told["going_back"]), (True, False))
+        self.b.api.expect(200, "POST", "/api/v1/config/confirm")
+        self.b.api.expect(200, "POST", "/api/v1/cluster/overwrite", {})
+        in_step(self.lab.nodes)
+
     def test_who_does_not_want_to_wait_for_it_confirms(self):
         self.a.api.unlock = self.b.api.unlock = True
         deadline = self.begin()
