@@ -19,9 +19,11 @@ struct merging {
 static void
 take_self(struct member *self, const struct member *offered, struct merging *g)
 {
-    bool newer = offered->seq > self->seq || (offered->seq == self->seq && offered->gone);
+    bool twins = members_are_twins(offered, self);
+    bool newer =
+        offered->seq > self->seq || (offered->seq == self->seq && (offered->gone || twins));
 
-    if (!newer) {
+    if (!newer || (twins && !members_outbids_twin(self))) {
         return;
     }
     g->changed = true;
@@ -94,6 +96,7 @@ replace(struct member *held, const struct member *m, bool own_word)
         memcpy(held->key, former.key, sizeof held->key);
         held->key_refused = former.key_refused;
     }
+    held->twin = former.twin;
     if (held->gone) {
         crypt_wipe(held->key, sizeof held->key);
     }
@@ -192,10 +195,13 @@ static err_t
 merge_on_engine(struct engine *en, void *ctx, struct error *e)
 {
     struct merging *g = ctx;
-    struct member_list next = members_get(en);
-    bool passed_over = is_late(&next, g->offer);
+    struct member_list next;
+    bool passed_over;
     err_t code = ERR_OK;
 
+    members_note_twins(en, g->offer);
+    next = members_get(en);
+    passed_over = is_late(&next, g->offer);
     g->late = passed_over && g->offer->how == MEMBERS_TOLD;
     passed_over = passed_over || is_barred(&next, g->offer);
     next.items = xrealloc(next.items, (next.count + g->offer->count + 1) * sizeof *next.items);

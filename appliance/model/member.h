@@ -17,6 +17,14 @@
 #define MEMBER_URL_BYTES   256
 #define MEMBER_PRINT_BYTES 9
 
+/* Another machine that is the same node, as with a copy of its disk. Monotonic times. */
+struct member_twin {
+    char url[MEMBER_URL_BYTES]; /* where it says that it is */
+    int count;                  /* how often it was heard of since from_ms */
+    int64_t from_ms;
+    int64_t sure_ms; /* when it was no chance any more, last; 0: never */
+};
+
 struct member {
     char id[MEMBER_ID_BYTES];
     int64_t seq;                /* 1 or more */
@@ -31,6 +39,7 @@ struct member {
     int tables_port;                      /* 0 without an address */
     char key[MEMBER_KEY_BYTES]; /* by which its peers call it; "": not known. Not in the JSON */
     bool key_refused; /* by itself, when it was called with it last. Neither in the JSON */
+    struct member_twin twin; /* nor this */
 };
 
 /* The record without the key: {gone, id, name, pin, release, schema_version, seq, url}, and
