@@ -97,6 +97,12 @@ member_id_valid(const char *id)
 }
 
 bool
+member_release_valid(const char *release)
+{
+    return *release != '\0' && release[strspn(release, ALNUM ".+~-")] == '\0';
+}
+
+bool
 member_key_valid(const char *key)
 {
     size_t len = strlen(key);
@@ -198,8 +204,7 @@ read_texts(const json_t *j, struct member *m, struct error *e)
     if (code == ERR_OK) {
         code = read_text(j, "release", m->release, sizeof m->release, e);
     }
-    if (code == ERR_OK &&
-        (*m->release == '\0' || m->release[strspn(m->release, ALNUM ".+~-")] != '\0')) {
+    if (code == ERR_OK && !member_release_valid(m->release)) {
         code = wrong("release", "letters, digits, . + ~ and - are wanted", e);
     }
     return code;

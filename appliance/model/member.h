@@ -50,6 +50,7 @@ json_t *member_to_json(const struct member *m);
  * field. *ret has no key. */
 MUST_USE err_t member_from_json(const json_t *j, struct member *ret, struct error *e);
 bool member_id_valid(const char *id);
+bool member_release_valid(const char *release);
 /* It goes into a header of HTTP. */
 bool member_key_valid(const char *key);
 /* Keys are compared by people by this: 8 hex digits; "" of "". */

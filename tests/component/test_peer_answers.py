@@ -3,6 +3,7 @@
 """Nodes whose name nobody looks up, and nodes that answer nonsense: each is told with its reason
 and in time, and what is known of the other nodes stays fresh."""
 import contextlib
+import json
 import os
 import time
 import unittest
@@ -146,6 +147,26 @@ class Answers(Case):
                 self.told(self.peer, reason)
                 self.stays_fresh()
                 self.applies_soon(spoil.__name__.replace("_", "-"))
+
+    def state_with(self, condition):
+        state = self.a.api.get("/api/v1/cluster")
+        return state if condition in [c["name"] for c in state["conditions"]] else None
+
+    def test_what_is_no_word_of_a_node_is_not_told_as_one(self):
+        """The answers of the API are as documented, and no terminal obeys them."""
+        odd = "\n\x1b[31m\u202e\u00e9" + 40 * "\u00e9"
+
+        def mistold(request):
+            told = self.peer.reply("GET", "/peer/v1/health", b"")
+            say(request, 200, json.dumps({
+                **told, "serving": odd, "running": odd, "release": odd, "running_release": odd,
+                "refusing": odd, "drafted": 1, "draft_author": odd}).encode())
+        self.peer.spoil = mistold
+        state = wait_for(lambda: self.state_with("unapplied_draft"), "its draft is told of")
+        row = next(n for n in state["nodes"] if n["name"] == self.peer.name)
+        self.assertEqual((row["serving"], row["running"], row["release"]),
+                         ("unknown", None, "unknown"))
+        self.assertNotRegex(json.dumps(state, ensure_ascii=False), "[\x1b\u202e]|u001b")
 
     def test_a_redirect_is_not_followed(self):
         other = FakePeer("other", HUB)
