@@ -34,6 +34,7 @@
     X(check_kept_ms, 60000, 0, 600000)      /* until its push must have come */                \
     X(back_instead_ms, 60000, 100, 3600000) /* until another node goes back in its place */    \
     X(sync_again_ms, 30000, 10, 600000)     /* longest pause after a refusal */                \
+    X(twin_again_ms, 600000, 100, 86400000) /* until a node outbids one of its own id again */ \
     X(former_key_ms, 600000, 10, 86400000)  /* a former peer key is taken for so long */       \
     X(header_ms, 10000, 100, 600000)        /* request line and header complete */             \
     X(request_ms, 60000, 100, 3600000)      /* body complete */                                \

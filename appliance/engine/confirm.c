@@ -114,17 +114,39 @@ is_equal(const struct snapshot *a, const struct snapshot *b)
     return hash_equal(&one, &other);
 }
 
+static const char *
+node_name(const struct snapshot *local)
+{
+    return snapshot_singleton(local, K_NODE)->name.s;
+}
+
+/* By that name every node finds the one that is to go back. */
+static bool
+renames(const struct waiting *w, const struct snapshot *before, const struct snapshot *after)
+{
+    return strcmp(w->commit.node, node_name(before)) == 0 &&
+           strcmp(node_name(before), node_name(after)) != 0;
+}
+
 err_t
 confirm_refuse(
     struct engine *en, const struct snapshot_pair *before, const struct snapshot_pair *after,
     struct error *e)
 {
     struct waiting w;
+    bool is_local = before != NULL && is_equal(before->shared, after->shared) &&
+                    !is_equal(before->local, after->local);
 
     copy_waiting(en, &w);
-    if (!w.is || (before != NULL && is_equal(before->shared, after->shared) &&
-                  !is_equal(before->local, after->local))) {
+    if (!w.is || (is_local && !renames(&w, before->local, after->local))) {
         return ERR_OK;
+    }
+    if (is_local) {
+        return error_set(
+            e, ERR_CONFLICT,
+            "revision %lld, applied here, waits for its confirmation, and this node is known "
+            "by its name until that has ended: confirm it, or let it go back, and rename then",
+            (long long)w.commit.rev);
     }
     if (is_late(en, &w)) {
         return error_set(
@@ -139,7 +161,7 @@ confirm_refuse(
             "is back, or keep it (lockstep confirm, or POST /api/v1/config/confirm)",
             (long long)w.commit.rev,
             w.back_off_ms > 0 ? "which is tried again"
-                              : "for the node that is to do so does not answer");
+                              : "for the node that is to do so does not answer, or diverged");
     }
     return error_set(
         e, ERR_CONFLICT,

@@ -46,8 +46,9 @@ MUST_USE err_t confirm_content(
 /* ---- any thread ---- */
 
 /* ERR_CONFLICT while a revision waits: it says what to do. What changes settings of this node
- * alone is let through: a node may need that to follow the others. before, after: NULL where it
- * is known to be more. */
+ * alone is let through, since a node may need that to follow the others, but for the name of
+ * the node that applied it: by that it is found when it is to go back. before, after: NULL
+ * where it is known to be more. */
 MUST_USE err_t confirm_refuse(
     struct engine *en, const struct snapshot_pair *before, const struct snapshot_pair *after,
     struct error *e);

@@ -207,7 +207,7 @@ describe_self(struct engine *en, struct member *self)
         next.gone == self->gone) {
         return false;
     }
-    next.seq++;
+    member_raise(&next, 1);
     *self = next;
     return true;
 }
@@ -324,11 +324,11 @@ present_on_engine(struct engine *en, void *ctx, struct error *e)
     lock_give(&en->members->lock);
     (void)snprintf(self->pin, sizeof self->pin, "%s", p->pin);
     if (!describe_self(en, self)) {
-        self->seq += changed ? 1 : 0;
         if (!changed) {
             member_list_free(&next);
             return ERR_OK;
         }
+        member_raise(self, 1);
     }
     return members_save(en, &next, e);
 }
@@ -355,7 +355,7 @@ bury(struct engine *en, struct member *m)
     if (!m->gone) {
         m->gone = true;
         m->gone_at_ms = clock_wall_ms(en->config->clock);
-        m->seq += AHEAD_OF_FORGOTTEN;
+        member_raise(m, AHEAD_OF_FORGOTTEN);
         crypt_wipe(m->key, sizeof m->key);
     }
 }
@@ -376,7 +376,7 @@ remove_on_engine(struct engine *en, void *ctx, struct error *e)
         bury(en, &next.items[at]);
     }
     if (at == next.self) {
-        next.items[at].seq += 2;
+        member_raise(&next.items[at], 2);
         members_keep_self(&next);
     }
     return members_save(en, &next, e);

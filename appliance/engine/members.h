@@ -31,6 +31,8 @@ members_find(struct engine *en, const char *spec, struct member *ret, struct err
 /* The schema_version to write with: the newest that all members and the head know. *ret_behind:
  * a node that knows no more, without key; "": none is behind this one. Any thread. */
 int members_level(struct engine *en, struct member *ret_behind);
+/* Whether another machine was seen to be this node, too, and may still be. */
+bool members_is_twice(struct engine *en, const struct member *m);
 /* How many nodes beside this one are no tombstones. */
 size_t members_peers(struct engine *en);
 /* Over id, seq and key of each: equal on two nodes when they know the same. */

@@ -26,6 +26,12 @@ MUST_USE err_t members_save(struct engine *en, struct member_list *next, struct 
 MUST_USE err_t members_save_with(
     struct engine *en, struct member_list *next, const struct former_key *former,
     struct error *e);
+/* Notes of which nodes two machines say different things of themselves. */
+void members_note_twins(struct engine *en, const struct members_offer *offer);
+/* Whether two records of one node are of two machines. */
+bool members_are_twins(const struct member *a, const struct member *b);
+/* Whether this node says once more that it is the one. */
+bool members_outbids_twin(const struct member *self);
 void members_make_key(char ret[MEMBER_KEY_BYTES]);
 /* At the start. */
 MUST_USE err_t members_load_former(struct engine *en, struct error *e);

@@ -78,7 +78,7 @@ key_on_engine(struct engine *en, void *ctx, struct error *e)
     (void)ctx;
     memcpy(former.key, self->key, sizeof former.key);
     members_make_key(self->key);
-    self->seq++;
+    member_raise(self, 1);
     code = members_save_with(en, &next, &former, e);
     if (code == ERR_OK) {
         take_former(en, former.key, for_ms);

@@ -20,15 +20,18 @@ struct merging {
 static void
 take_self(struct member *self, const struct member *offered, struct merging *g)
 {
-    bool newer = offered->seq > self->seq || (offered->seq == self->seq && offered->gone);
+    bool twins = members_are_twins(offered, self);
+    bool newer =
+        offered->seq > self->seq || (offered->seq == self->seq && (offered->gone || twins));
 
-    if (!newer) {
+    if (!newer || (twins && !members_outbids_twin(self))) {
         return;
     }
     g->changed = true;
     g->forgotten = g->forgotten || (offered->gone && g->offer->how != MEMBERS_JOINING);
     /* Who was forgotten does not outbid the tombstone. */
-    self->seq = g->forgotten ? offered->seq : offered->seq + 1;
+    self->seq = offered->seq;
+    member_raise(self, g->forgotten ? 0 : 1);
 }
 
 /* What this node forgot does not count where that is in the cluster which it enters. */
@@ -44,6 +47,69 @@ is_gap(const struct member *m)
     return m->key[0] == '\0' || m->key_refused;
 }
 
+static bool
+is_older(const struct member *a, const struct member *b)
+{
+    return a->gone_at_ms != b->gone_at_ms ? a->gone_at_ms < b->gone_at_ms
+                                          : strcmp(a->id, b->id) < 0;
+}
+
+/* Who was forgotten longest ago gives its place to another one, so that nodes which know the
+ * same keep the same. *ret_at: the place, or l->count where what is offered is older itself. */
+static err_t
+find_room(const struct member_list *l, const struct member *m, size_t *ret_at, struct error *e)
+{
+    const struct member *oldest = NULL;
+
+    for (size_t i = 0; i < l->count; i++) {
+        const struct member *held = &l->items[i];
+
+        if (held->gone && (oldest == NULL || is_older(held, oldest))) {
+            oldest = held;
+        }
+    }
+    if (oldest == NULL && !m->gone) {
+        return error_set(e, ERR_LIMIT, "a cluster has at most %d nodes", MEMBERS_MAX);
+    }
+    *ret_at = oldest == NULL || (m->gone && is_older(m, oldest)) ? l->count
+                                                                 : (size_t)(oldest - l->items);
+    return ERR_OK;
+}
+
+static err_t
+add(struct member_list *l, const struct member *m, struct merging *g, struct error *e)
+{
+    size_t at = l->count;
+    err_t code = l->count == MEMBERS_MAX ? find_room(l, m, &at, e) : ERR_OK;
+
+    if (code != ERR_OK || at == MEMBERS_MAX) {
+        return code;
+    }
+    l->count += at == l->count ? 1 : 0;
+    l->items[at] = *m;
+    if (m->gone) {
+        crypt_wipe(l->items[at].key, sizeof l->items[at].key);
+    }
+    g->changed = true;
+    return ERR_OK;
+}
+
+static void
+replace(struct member *held, const struct member *m, bool own_word)
+{
+    const struct member former = *held;
+
+    *held = *m;
+    if (m->key[0] == '\0' || (!is_gap(&former) && !own_word)) {
+        memcpy(held->key, former.key, sizeof held->key);
+        held->key_refused = former.key_refused;
+    }
+    held->twin = former.twin;
+    if (held->gone) {
+        crypt_wipe(held->key, sizeof held->key);
+    }
+}
+
 static err_t
 take_one(struct member_list *l, const struct member *m, struct merging *g, struct error *e)
 {
@@ -55,10 +121,12 @@ take_one(struct member_list *l, const struct member *m, struct merging *g, struc
         take_self(held, m, g);
         return ERR_OK;
     }
-    if (at == l->count && l->count == MEMBERS_MAX) {
-        return error_set(e, ERR_LIMIT, "a cluster has at most %d nodes", MEMBERS_MAX);
+    /* Two nodes that took one name or address while apart are both taken: to refuse a record
+     * would keep its key and its next name from arriving, too. */
+    if (at == l->count) {
+        return add(l, m, g, e);
     }
-    if (at < l->count && !replaces(g, m, held)) {
+    if (!replaces(g, m, held)) {
         /* A node of an older release handed the record on without its last fields. */
         if (m->seq == held->seq && !held->gone && held->tables_address[0] == '\0' &&
             m->tables_address[0] != '\0') {
@@ -75,23 +143,7 @@ take_one(struct member_list *l, const struct member *m, struct merging *g, struc
         }
         return ERR_OK;
     }
-    /* Two nodes that took one name or address while apart are both taken: to refuse a record
-     * would keep its key and its next name from arriving, too. */
-    if (at == l->count) {
-        *held = *m;
-        l->count++;
-    } else {
-        const struct member former = *held;
-
-        *held = *m;
-        if (m->key[0] == '\0' || (!is_gap(&former) && !own_word)) {
-            memcpy(held->key, former.key, sizeof held->key);
-            held->key_refused = former.key_refused;
-        }
-    }
-    if (held->gone) {
-        crypt_wipe(held->key, sizeof held->key);
-    }
+    replace(held, m, own_word);
     g->changed = true;
     return ERR_OK;
 }
@@ -151,10 +203,13 @@ static err_t
 merge_on_engine(struct engine *en, void *ctx, struct error *e)
 {
     struct merging *g = ctx;
-    struct member_list next = members_get(en);
-    bool passed_over = is_late(&next, g->offer);
+    struct member_list next;
+    bool passed_over;
     err_t code = ERR_OK;
 
+    members_note_twins(en, g->offer);
+    next = members_get(en);
+    passed_over = is_late(&next, g->offer);
     g->late = passed_over && g->offer->how == MEMBERS_TOLD;
     g->enters = g->offer->how == MEMBERS_JOINING && !member_list_has(&next, g->offer->from);
     passed_over = passed_over || is_barred(&next, g->offer);

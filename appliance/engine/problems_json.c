@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/problems_json.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,15 @@ json_time(int64_t wall_ms)
     return json_string(text);
 }
 
+/* It is printed on terminals as it is. */
+static bool
+is_harmless(uint32_t c)
+{
+    return c >= 0x20 ? (c < 0x7f || c > 0x9f) && (c < 0x202a || c > 0x202e) &&
+                           (c < 0x2066 || c > 0x2069)
+                     : c == '\n' || c == '\t';
+}
+
 void
 foreign_text_copy(char *out, size_t bytes, const char *s)
 {
@@ -26,19 +36,22 @@ foreign_text_copy(char *out, size_t bytes, const char *s)
     size_t len = 0;
 
     while (left > 0) {
-        uint32_t c;
+        uint32_t c = 0;
         size_t n = utf8_decode(s, left, &c);
 
-        if (len + (n > 0 ? n : 1) >= bytes) {
+        bool as_is = n > 0 && is_harmless(c);
+        size_t wide = as_is ? n : 1;
+
+        if (len + wide >= bytes) {
             break;
         }
-        if (n > 0) {
+        if (as_is) {
             memcpy(out + len, s, n);
         } else {
-            n = 1;
             out[len] = '?';
         }
-        len += n;
+        n = n > 0 ? n : 1;
+        len += wide;
         s += n;
         left -= n;
     }

@@ -12,8 +12,9 @@
 json_t *problems_json(const struct problems *p);
 /* RFC 3339; null for 0. */
 json_t *json_time(int64_t wall_ms);
-/* A string of text that may come from another program: bytes that are no UTF-8 become '?'.
- * null for NULL. */
+/* A string of text that may come from another program: bytes that are no UTF-8, and
+ * characters that a terminal obeys or that change the order of others, become '?'. null for
+ * NULL. */
 json_t *json_foreign_text(const char *s);
 /* The same as a copy of at most bytes with the NUL, cut at a character. */
 void foreign_text_copy(char *out, size_t bytes, const char *s);

@@ -349,6 +349,8 @@ store_on_engine(struct engine *en, void *ctx, struct error *e)
             .bodies = t->d->objects,
             .body_count = t->d->object_count,
             .author = "sync",
+            .head = t->d->head,
+            .beside = t->shared,
         },
         &unused, e);
 }
@@ -438,7 +440,11 @@ sync_take(
     *ret = (struct sync_result){.task = 0};
     code = engine_run(en, decide_on_engine, &t, e);
     if (code == ERR_OK && origin->how == SYNC_STORED) {
-        code = engine_run(en, store_on_engine, &t, e);
+        /* A node of an older release gives no index of what it takes for a few changes. */
+        code = d->has_index ? make_content(en, &t, e) : ERR_OK;
+        if (code == ERR_OK) {
+            code = engine_run(en, store_on_engine, &t, e);
+        }
     } else if (code == ERR_OK && ret->refusal == NULL) {
         code = make_content(en, &t, e);
         if (code == ERR_OK) {

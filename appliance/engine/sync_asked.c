@@ -28,6 +28,7 @@ sync_asked_read(const json_t *j, struct sync_asked *ret, struct error *e)
         code = sync_entries_read(
             json_object_get(j, "objects"), &ret->objects, &w->object_count, e);
     }
+    w->index = json_is_true(json_object_get(j, "index"));
     w->have = ret->have;
     w->stored = ret->stored;
     w->objects = ret->objects;

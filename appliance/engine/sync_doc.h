@@ -74,6 +74,7 @@ struct sync_wanted {
     size_t stored_count;
     const struct lineage_entry *objects;
     size_t object_count;
+    bool index; /* also where the commits lead on from what it has */
     /* NULL, or a commit with the content of the head, whose first parent that is: it becomes
      * the head of the document, which brings its other parents along, and the index.
      * ERR_CONFLICT: the head is another now. */

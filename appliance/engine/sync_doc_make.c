@@ -119,7 +119,7 @@ make_on_engine(struct engine *en, void *ctx, struct error *e)
         d->head = on_top != NULL ? on_top->id : d->head;
         return ERR_OK;
     }
-    if (code == ERR_OK && (on_top != NULL || !leads_on(d, m->wanted))) {
+    if (code == ERR_OK && (on_top != NULL || m->wanted->index || !leads_on(d, m->wanted))) {
         code = store_index(en->store, &d->head, &d->index, &d->index_count, e);
         d->has_index = code == ERR_OK;
     }

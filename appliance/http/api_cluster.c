@@ -169,7 +169,7 @@ read_join(struct request *r, struct cluster_join *ret)
             "The address of a node is https://ADDRESS:PORT, without a path.");
         return false;
     }
-    if (ret->key[0] == '\0' || strlen(ret->key) >= MEMBER_KEY_BYTES) {
+    if (!member_key_valid(ret->key)) {
         api_refuse(r, "/key", "pattern", "That is no peer key.");
         return false;
     }

@@ -96,6 +96,20 @@ member_id_valid(const char *id)
            strspn(id, "0123456789abcdef") == MEMBER_ID_BYTES - 1;
 }
 
+bool
+member_release_valid(const char *release)
+{
+    return *release != '\0' && release[strspn(release, ALNUM ".+~-")] == '\0';
+}
+
+bool
+member_key_valid(const char *key)
+{
+    size_t len = strlen(key);
+
+    return len > 0 && len < MEMBER_KEY_BYTES && strspn(key, ALNUM "_-") == len;
+}
+
 static err_t
 wrong(const char *field, const char *wanted, struct error *e)
 {
@@ -190,8 +204,7 @@ read_texts(const json_t *j, struct member *m, struct error *e)
     if (code == ERR_OK) {
         code = read_text(j, "release", m->release, sizeof m->release, e);
     }
-    if (code == ERR_OK &&
-        (*m->release == '\0' || m->release[strspn(m->release, ALNUM ".+~-")] != '\0')) {
+    if (code == ERR_OK && !member_release_valid(m->release)) {
         code = wrong("release", "letters, digits, . + ~ and - are wanted", e);
     }
     return code;
@@ -273,4 +286,10 @@ member_replaces(const struct member *offered, const struct member *held)
 {
     return offered->seq > held->seq ||
            (offered->seq == held->seq && offered->gone && !held->gone);
+}
+
+void
+member_raise(struct member *m, int64_t steps)
+{
+    m->seq = m->seq < SEQ_MAX - steps ? m->seq + steps : SEQ_MAX;
 }

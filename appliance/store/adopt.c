@@ -247,6 +247,40 @@ write_discarded(struct store *s, const struct work *w, struct error *e)
     return query_run(&put, e);
 }
 
+/* Nothing leads to the content of a head that lies aside where what came before it is not kept.
+ * Unless a body went meanwhile. */
+static err_t
+keep_beside(struct store *s, const struct adopt_request *r, struct error *e)
+{
+    static const char *const sql[] = {
+        "UPDATE commit_log SET kept = 1, has_full = 1 WHERE seq = ?1 AND NOT EXISTS ("
+        "SELECT 1 FROM commit_full f WHERE f.seq = ?1 AND NOT EXISTS (SELECT 1 FROM body b "
+        "WHERE b.objhash = f.objhash AND b.kind = f.kind))",
+        "DELETE FROM commit_full WHERE seq = ?1 "
+        "AND EXISTS (SELECT 1 FROM commit_log WHERE seq = ?1 AND NOT kept)"};
+    bool kept = false;
+    int64_t seq = 0;
+    err_t code = history_seq_of_id(s, &r->head, &seq, e);
+
+    if (code == ERR_OK) {
+        code = content_is_kept(s, seq, true, &kept, e);
+    }
+    if (code != ERR_OK || kept) {
+        return code;
+    }
+    code = rows_put_full(s, seq, r->beside, e);
+    for (size_t i = 0; i < ARRAY_LEN(sql) && code == ERR_OK; i++) {
+        CLEANUP(query_cleanup) struct query q = {0};
+
+        code = query_open(s->db, sql[i], &q, e);
+        if (code == ERR_OK) {
+            bind_i64(&q, 1, seq);
+            code = query_run(&q, e);
+        }
+    }
+    return code;
+}
+
 static bool
 holds(const struct snapshot *s, const struct lineage_entry *x)
 {
@@ -431,6 +465,9 @@ write_all(struct store *s, const struct adopt_request *r, struct work *w, struct
     }
     if (code == ERR_OK) {
         code = write_discarded(s, w, e);
+    }
+    if (code == ERR_OK && r->beside != NULL) {
+        code = keep_beside(s, r, e);
     }
     if (code == ERR_OK && w->moves) {
         code = check_head(s, r, w, e);

@@ -101,6 +101,8 @@ struct adopt_request {
     const struct snapshot *shared_to;
     const char *author; /* of the audit row: "node proxy2" */
     bool only_check;
+    const struct snapshot
+        *beside; /* without move_head: the content of head, to be kept; NULL */
 };
 
 MUST_USE err_t store_adopt(

@@ -152,7 +152,7 @@ is_stopping(struct cluster *c)
 }
 
 err_t
-cluster_wait_task(struct cluster *c, int64_t task, struct error *e)
+cluster_wait_task(struct cluster *c, int64_t task, bool in_round, struct error *e)
 {
     struct tasks *tasks = engine_tasks(c->en);
     struct task_wait w = {.ended = false};
@@ -166,6 +166,9 @@ cluster_wait_task(struct cluster *c, int64_t task, struct error *e)
 
         do {
             ended = wait_a_moment(&w);
+            if (!ended && in_round) {
+                cluster_look_meanwhile(c);
+            }
         } while (!ended && !is_stopping(c));
         if (!ended && task_forget(tasks, task, on_task_done, &w)) {
             code = error_set(e, ERR_UNAVAILABLE, "the daemon stops");
@@ -207,8 +210,9 @@ wanted_json(struct cluster *c, const struct fetching *f, json_t **ret, struct er
     err_t code = sync_have(c->en, have, &count, e);
 
     *ret = json_pack(
-        "{s:o, s:o, s:o}", "have", hashes_json(have, f->origin->how == SYNC_STORED ? count : 1),
-        "stored", hashes_json(f->ends.items, f->ends.count), "objects",
+        "{s:b, s:o, s:o, s:o}", "index", f->origin->how == SYNC_STORED, "have",
+        hashes_json(have, f->origin->how == SYNC_STORED ? count : 1), "stored",
+        hashes_json(f->ends.items, f->ends.count), "objects",
         sync_entries_json(f->missing.missing, f->missing.missing_count));
     return code;
 }
@@ -286,15 +290,21 @@ cluster_pull_head(
 {
     const struct sync_origin origin = {.how = SYNC_STORED, .from = m->name};
     struct fetching f = {.origin = &origin};
-    struct sync_doc d;
     err_t code = sync_ends_get(c->en, &f.ends, e);
 
-    if (code == ERR_OK) {
+    code = code == ERR_OK ? ERR_NOT_FOUND : code;
+    for (int i = 0; i < TRIES && code == ERR_NOT_FOUND; i++) {
+        struct sync_doc d;
+        struct sync_result next;
+
         code = fetch_last(c, m, &f, &d, e);
-    }
-    if (code == ERR_OK) {
+        if (code != ERR_OK) {
+            break;
+        }
         *ret_head = d.head;
-        code = sync_take(c->en, &d, &origin, &f.missing, e);
+        code = sync_take(c->en, &d, &origin, &next, e);
+        free(f.missing.missing);
+        f.missing = next;
     }
     free(f.missing.missing);
     return code;
@@ -325,7 +335,7 @@ cluster_pull(
     free(f.missing.missing);
     if (code == ERR_OK && f.missing.task != 0) {
         *ret_task = f.missing.task;
-        code = cluster_wait_task(c, f.missing.task, e);
+        code = cluster_wait_task(c, f.missing.task, origin->how == SYNC_PULLED, e);
     }
     return code;
 }

@@ -7,10 +7,12 @@
 /* What the other nodes said in the last round. */
 struct others {
     size_t count, answered;
-    bool ahead;   /* this node is about to take over what one of them has */
-    bool holds;   /* one has the VIP */
-    bool fails;   /* the one that has it is in step: it goes back, or cannot */
-    bool applied; /* one is where it was applied */
+    bool ahead; /* this node is about to take over what one of them has */
+    bool holds; /* one has the VIP */
+    bool fails; /* the one that has it is in step: it goes back, or cannot */
+    /* Of those that would go back for this node, too, which one that diverged does not: one has
+     * the VIP, one is where it was applied. */
+    bool holder_acts, applied_acts;
 };
 
 /* Under the lock. */
@@ -35,7 +37,10 @@ look_at_others(struct cluster *c, const struct member_list *list, const char *no
                     p->relation == REL_EQUAL_PEER_GREATER;
         ret.holds = ret.holds || p->holds;
         ret.fails = ret.fails || (p->holds && p->relation == REL_IN_STEP);
-        ret.applied = ret.applied || strcmp(m->name, node) == 0;
+        if (p->relation != REL_DIVERGED) {
+            ret.holder_acts = ret.holder_acts || p->holds;
+            ret.applied_acts = ret.applied_acts || strcmp(m->name, node) == 0;
+        }
     }
     return ret;
 }
@@ -74,5 +79,5 @@ cluster_goes_back(void *ctx, const char *node, int64_t late_ms)
     if (applied && others.fails && late_ms > c->tunables->back_instead_ms) {
         return BACK_SELF;
     }
-    return (unheld ? others.applied : others.holds) ? BACK_OTHER : BACK_NOBODY;
+    return (unheld ? others.applied_acts : others.holder_acts) ? BACK_OTHER : BACK_NOBODY;
 }

@@ -9,6 +9,7 @@
 #include "base/hash_json.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "engine/facts.h"
 #include "engine/task.h"
 #include "sync/fanout.h"
 #include "sync/hand.h"
@@ -42,6 +43,40 @@ copy_text(char *ret, size_t bytes, const json_t *j, const char *key)
     (void)snprintf(ret, bytes, "%.*s", problems_cut(text, bytes - 1), text);
 }
 
+/* A newer release may have more of them. */
+static const char *
+known_fact(const char *text)
+{
+    static const enum fact facts[] = {FACT_YES, FACT_NO};
+
+    const char *known = fact_name(FACT_UNKNOWN);
+
+    for (size_t i = 0; i < ARRAY_LEN(facts); i++) {
+        known = strcmp(text, fact_name(facts[i])) == 0 ? fact_name(facts[i]) : known;
+    }
+    return known;
+}
+
+/* What it says of itself; running: "" where it does not know. */
+static void
+read_state(struct peer *p, const json_t *j)
+{
+    char serving[sizeof p->serving];
+    struct hash unused;
+
+    copy_text(p->release, sizeof p->release, j, "release");
+    if (!member_release_valid(p->release)) {
+        (void)snprintf(p->release, sizeof p->release, "unknown");
+    }
+    copy_text(p->running, sizeof p->running, j, "running");
+    if (!hash_from_hex(p->running, &unused)) {
+        p->running[0] = '\0';
+    }
+    copy_text(serving, sizeof serving, j, "serving");
+    (void)snprintf(p->serving, sizeof p->serving, "%s", known_fact(serving));
+    p->holds = json_is_true(json_object_get(j, "holds"));
+}
+
 /* What came is as untrusted as any body. */
 static err_t
 read_answer(struct peer *p, const json_t *j, int64_t now_ms, bool *ret_leads, struct error *e)
@@ -70,11 +105,7 @@ read_answer(struct peer *p, const json_t *j, int64_t now_ms, bool *ret_leads, st
     }
     p->head.schema_version = (int)schema;
     p->skew_ms = time_ms - now_ms;
-    copy_text(p->name, sizeof p->name, j, "name");
-    copy_text(p->release, sizeof p->release, j, "release");
-    copy_text(p->running, sizeof p->running, j, "running");
-    copy_text(p->serving, sizeof p->serving, j, "serving");
-    p->holds = json_is_true(json_object_get(j, "holds"));
+    read_state(p, j);
     return code == ERR_OK ? cluster_hear(&p->said, j, e) : code;
 }
 
@@ -282,6 +313,31 @@ pause_round(struct cluster *c)
     return goes_on;
 }
 
+static void
+look(struct cluster *c, const struct member_list *list, const struct commit *head)
+{
+    follow_members(c, list);
+    ask_all(c, list, head);
+    relate(c, head);
+    c->looked_ms = clock_mono_ms(&clock_system);
+}
+
+void
+cluster_look_meanwhile(struct cluster *c)
+{
+    /* In the simulator nothing happens meanwhile. */
+    bool due = c->box != NULL &&
+               clock_mono_ms(&clock_system) - c->looked_ms >= c->tunables->sync_round_ms;
+
+    if (due) {
+        CLEANUP(member_list_free) struct member_list list = members_get(c->en);
+        CLEANUP(view_cleanup) struct view *v = engine_view(c->en);
+
+        look(c, &list, &v->head);
+        cluster_look_at_self(c);
+    }
+}
+
 void
 cluster_round(struct cluster *c)
 {
@@ -292,9 +348,7 @@ cluster_round(struct cluster *c)
         CLEANUP(member_list_free) struct member_list list = members_get(c->en);
         CLEANUP(view_cleanup) struct view *v = engine_view(c->en);
 
-        follow_members(c, &list);
-        ask_all(c, &list, &v->head);
-        relate(c, &v->head);
+        look(c, &list, &v->head);
         cluster_look_for_shared(c, &list, &v->head);
         cluster_end_unlocked(c);
         cluster_look_at_self(c);

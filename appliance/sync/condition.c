@@ -157,6 +157,23 @@ find_clash(const struct finding *at)
     }
 }
 
+static void
+find_twin(const struct finding *at)
+{
+    const struct node_facts *n = at->node;
+    CLEANUP(buf_fini) struct buf detail = {0};
+
+    if (n->twin[0] == '\0') {
+        return;
+    }
+    buf_init(&detail, TEXT_MAX_BYTES);
+    buf_puts(&detail, "the node ");
+    put_place(&detail, n);
+    buf_printf(
+        &detail, ", and one of the same id at %s; other nodes know one of them only", n->twin);
+    add(at, CONDITION_NODE_TWICE, &detail);
+}
+
 /* The node with the greatest revision that this one is behind, or NULL. */
 static const struct node_facts *
 find_ahead(const struct cluster_facts *f)
@@ -390,6 +407,7 @@ conditions_json(const struct cluster_facts *f)
     for (size_t i = 0; i < f->count; i++) {
         at.node = &f->nodes[i];
         find_clash(&at);
+        find_twin(&at);
         if (i != f->self) {
             find_silence(&at);
         }

@@ -21,6 +21,9 @@
       "lockstep join; if not, somebody else answers at its address.")                           \
     X(MEMBER_CLASH, "member_clash", "error", "has what another node has, too",                  \
       "On one of the two: lockstep set node name=ANOTHER, or url=, then lockstep apply.")       \
+    X(NODE_TWICE, "node_twice", "error", "is two machines",                                     \
+      "End lockstepd on the one that is a copy; make it a node of its own with an empty state " \
+      "directory and lockstep join.")                                                           \
     X(DIVERGED, "diverged", "error", "and this node were both changed apart from each other",   \
       "See what differs with lockstep compare NODE; then, on the node that is right, "          \
       "lockstep overwrite. Where that answers 423: overwrite on the node that holds the VIP, "  \
@@ -94,7 +97,8 @@ struct node_facts {
     bool held;
     int64_t drafted; /* objects in its draft */
     const char *draft_author;
-    bool holds; /* the VIP */
+    bool holds;       /* the VIP */
+    const char *twin; /* where another machine is that says it is this node; "": nowhere */
 };
 
 struct cluster_facts {

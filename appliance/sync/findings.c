@@ -189,6 +189,12 @@ cluster_look_at_self(struct cluster *c)
     view_unref(own.v);
 }
 
+static const char *
+twin_of(const struct cluster *c, const struct member *m)
+{
+    return members_is_twice(c->en, m) ? m->twin.url : "";
+}
+
 static struct node_facts
 facts_of_self(
     const struct cluster *c, const struct member *m, const struct own *own, bool holds)
@@ -216,6 +222,7 @@ facts_of_self(
         .drafted = (int64_t)own->v->entry_count,
         .draft_author = last_author(own->v),
         .holds = holds,
+        .twin = twin_of(c, m),
     };
 }
 
@@ -228,7 +235,7 @@ why_not_asked(const struct member *m)
 }
 
 static struct node_facts
-facts_of_peer(const struct peer *p, const struct member *m)
+facts_of_peer(const struct cluster *c, const struct peer *p, const struct member *m)
 {
     bool askable = cluster_may_ask(m);
 
@@ -255,6 +262,7 @@ facts_of_peer(const struct peer *p, const struct member *m)
         .drafted = p->said.drafted,
         .draft_author = p->said.author,
         .holds = p->holds,
+        .twin = twin_of(c, m),
     };
 }
 
@@ -283,7 +291,7 @@ cluster_conditions(
             f.self = f.count;
             nodes[f.count++] = facts_of_self(c, m, &own, vip->held);
         } else if (!m->gone) {
-            nodes[f.count++] = facts_of_peer(p != NULL ? p : &none, m);
+            nodes[f.count++] = facts_of_peer(c, p != NULL ? p : &none, m);
         }
     }
     j = conditions_json(&f);

@@ -41,7 +41,9 @@ cluster_row(const struct member *m, const char *state, const char *code, const c
 /* The node said that it stores and runs it, as this node does: nobody has to wait for the next
  * round to see that. */
 void cluster_note_taken(struct cluster *c, const struct member *m, const struct commit *head);
-/* Waits for a task; its failure as an error. */
-MUST_USE err_t cluster_wait_task(struct cluster *c, int64_t task, struct error *e);
+/* Waits for a task; its failure as an error. in_round: on the thread of the rounds, which goes
+ * on asking the other nodes meanwhile. */
+MUST_USE err_t
+cluster_wait_task(struct cluster *c, int64_t task, bool in_round, struct error *e);
 
 #endif

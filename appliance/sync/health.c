@@ -77,8 +77,8 @@ cluster_read_member(const json_t *j, struct member *ret, struct error *e)
         code = json_opt_str(j, "key", &key, e);
     }
     if (code == ERR_OK && key != NULL) {
-        if (strlen(key) >= sizeof ret->key) {
-            return error_set(e, ERR_INVALID, "a peer key is too long");
+        if (!member_key_valid(key)) {
+            return error_set(e, ERR_INVALID, "the key of %s is no peer key", ret->name);
         }
         memcpy(ret->key, key, strlen(key) + 1);
     }

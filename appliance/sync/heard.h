@@ -34,7 +34,7 @@ struct peer {
     bool leads; /* this node's head is an ancestor of that one, or the same */
     enum relation relation;
     struct last_shared shared; /* when diverged; of other heads when they moved since */
-    char name[65], release[32];
+    char release[32];
     char running[NODE_RUNNING_DIGITS]; /* id of the commit that HAProxy runs there; "" */
     char serving[8];
     bool holds;                 /* the primary VIP group */

@@ -53,6 +53,7 @@ struct cluster {
     /* The thread's own. */
     struct failed_pull failed[FAILED_PULLS]; /* the newest ones */
     size_t failed_next;                      /* the one whose place is needed next */
+    int64_t looked_ms;                       /* monotonic: the nodes were asked last */
 };
 
 /* cluster_open without its thread, which does one round after another. The simulator of
@@ -61,6 +62,9 @@ MUST_USE err_t cluster_make(
     struct engine *en, const struct tunables *t, const struct clock *clock,
     struct cluster **ret, struct error *e);
 void cluster_round(struct cluster *c);
+/* Asks the nodes once more where a round takes longer than rounds should: what this node says
+ * of them stays fresh. On the thread of the rounds. */
+void cluster_look_meanwhile(struct cluster *c);
 
 /* A call of a member, filled but for method, path, body. */
 struct call

@@ -192,7 +192,7 @@ say_goodbye(struct cluster *c, const struct member_list *list)
 
     tombstone.gone = true;
     tombstone.gone_at_ms = clock_wall_ms(c->clock);
-    tombstone.seq++;
+    member_raise(&tombstone, 1);
     record = json_pack("{s:[o]}", "members", member_to_json(&tombstone));
     buf_init(&body, MEMBERS_BYTES);
     json_canonical(record, &body);

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "engine/confirm.h"
 #include "engine/problems_json.h"
 #include "sync/hand.h"
 
@@ -372,11 +373,25 @@ conclude(struct overwriting *o, struct error *e)
     return code;
 }
 
+/* What would be handed to all goes back yet unless somebody says that it stays. Past its
+ * deadline it may be that nobody goes back: then this decides. */
+static err_t
+check_waiting(struct engine *en, struct error *e)
+{
+    struct engine_waiting w;
+
+    confirm_look(en, &w);
+    return w.is && !w.going_back && !w.failed ? confirm_refuse(en, NULL, NULL, e) : ERR_OK;
+}
+
 static err_t
 run(struct overwriting *o, struct error *e)
 {
-    err_t code = find_targets(o, e);
+    err_t code = check_waiting(o->c->en, e);
 
+    if (code == ERR_OK) {
+        code = find_targets(o, e);
+    }
     if (code != ERR_OK) {
         return code;
     }

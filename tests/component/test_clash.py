@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two nodes that take one name, or each other's: refused where that is known, else told by name, and
 whatever they say of themselves after that arrives all the same. Real nodes on a bridge."""
+import os
+import shutil
+import subprocess
+import time
 import unittest
 
 import node
@@ -134,6 +138,51 @@ class Named(unittest.TestCase):
         self.assertEqual(self.b.api.apply()["state"], "ok")
         self.assertEqual(self.refused(self.b, url="https://%s:8443" % VIP)["code"], "vip")
         in_step(self.lab.nodes)
+
+
+def twice(one):
+    return [c for c in one.api.get("/api/v1/cluster")["conditions"] if c["name"] == "node_twice"]
+
+
+class Copy(unittest.TestCase):
+    """The state directory of a node is started on another machine, too."""
+
+    def test_it_is_told_and_the_others_are_left_in_peace(self):
+        lab = Cluster(3, tunables=dict(TUNABLES, twin_again_ms=6000))
+        self.addCleanup(lab.close)
+        lab.set_up()
+        a, b, copy = lab.nodes
+        join(b, a)
+        in_step([a, b])
+        ident = key_of(b)["id"]
+        b.stop()
+        copy.stop()
+        shutil.rmtree(copy.state)
+        subprocess.run(["cp", "--archive", b.state, copy.state], check=True)
+        # It has the paths of the other one's sockets.
+        shutil.rmtree(os.path.join(copy.state, "generation"))
+        for one in (b, copy):
+            one.start()
+            one.wait_ready()
+            one.api.key = a.api.key
+        for one in lab.nodes:
+            told = node.wait_for(lambda o=one: twice(o), "%s tells of it" % one.name)
+            self.assertEqual((told[0]["node"], told[0]["severity"]), ("n2", "error"))
+            self.assertIn(ident[:8], told[0]["cause"])
+        before = members(a)[ident]["seq"]
+        began = time.monotonic()
+        node.wait_for(lambda: time.monotonic() > began + 6, "60 rounds pass")
+        self.assertLess(members(a)[ident]["seq"] - before, 20)
+        # Both follow all the same.
+        a.api.unlock = True
+        a.api.patch("/api/v1/haproxy", maxconn=3000)
+        self.assertEqual(a.api.apply()["state"], "ok")
+        node.wait_for(lambda: len({head(one) for one in lab.nodes}) == 1, "all have it")
+        copy.stop()
+        node.wait_for(lambda: members(a)[ident]["url"] == key_of(b)["url"],
+                      "the one that stays is known again")
+        node.wait_for(lambda: not twice(a) and not twice(b), "it has ended", 30)
+        in_step([a, b])
 
 
 if __name__ == "__main__":

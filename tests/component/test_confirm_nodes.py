@@ -7,7 +7,7 @@ import time
 import unittest
 
 import node
-from cluster import QUICK, Cluster, head, in_step, join
+from cluster import QUICK, Cluster, head, in_step, join, seen
 from lab import wait_for
 
 VIP = "10.77.0.201"
@@ -207,6 +207,59 @@ class WithoutVip(Case):
         self.assert_back(by=[self.a])
         self.begin()
         self.assert_back(by=[self.a])
+
+    def rename(self, one, name):
+        one.api.patch("/api/v1/node", name=name)
+        return one.api.call("POST", "/api/v1/config/apply?wait=1", {})
+
+    def test_the_one_that_applied_keeps_its_name_until_then(self):
+        self.a.api.unlock = self.b.api.unlock = True
+        self.begin()
+        refused = self.rename(self.a, "n9")
+        self.assertEqual(refused.status, 409, refused)
+        self.assertIn("rename then", refused.json["detail"])
+        self.a.api.expect(204, "DELETE", "/api/v1/draft")
+        self.assert_back(by=[self.a])
+        self.assertEqual(self.rename(self.a, "n9").json["state"], "ok")
+        self.assertEqual(self.rename(self.a, "n1").json["state"], "ok")
+        in_step(self.lab.nodes)
+
+    def test_what_waits_overwrites_nobody(self):
+        self.a.api.unlock = self.b.api.unlock = True
+        in_step(self.lab.nodes)
+        self.lab.cut(self.a, self.b)
+        self.addCleanup(self.lab.join_all)
+        former = title(self.a)
+        self.b.api.patch("/api/v1/haproxy", error_title="apart")
+        self.assertEqual(self.b.api.apply()["state"], "ok")
+        self.a.api.patch("/api/v1/haproxy", error_title="waits")
+        self.a.api.expect(200, "POST", "/api/v1/config/apply?wait=1", {"confirm": CONFIRM_S})
+        self.lab.join_all()
+        wait_for(lambda: seen(self.a, self.b)["relation"] == "diverged", "they diverged")
+        for plan in ("?plan=1", ""):
+            refused = self.a.api.expect(409, "POST", "/api/v1/cluster/overwrite" + plan, {})
+            self.assertIn("waits for its confirmation", refused["detail"])
+        wait_for(lambda: title(self.a) == former, "back", CONFIRM_S + 20)
+        self.assertEqual(title(self.b), "apart")
+        self.a.api.expect(200, "POST", "/api/v1/cluster/overwrite", {})
+        in_step(self.lab.nodes)
+        self.assertEqual(title(self.b), former)
+
+    def test_nobody_waits_for_one_that_diverged(self):
+        self.a.api.unlock = self.b.api.unlock = True
+        deadline = self.begin()
+        self.lab.cut(self.a, self.b)
+        self.addCleanup(self.lab.join_all)
+        self.a.api.expect(200, "POST", "/api/v1/config/confirm")
+        self.b.api.expect(200, "PUT", "/api/v1/servers/s1/state", {"weight": 77})
+        self.lab.join_all()
+        wait_for(lambda: seen(self.b, self.a)["relation"] == "diverged", "they diverged")
+        self.stays_past(deadline, [self.b])
+        told = waiting(self.b)
+        self.assertEqual((told["failed"], told["going_back"]), (True, False))
+        self.b.api.expect(200, "POST", "/api/v1/config/confirm")
+        self.b.api.expect(200, "POST", "/api/v1/cluster/overwrite", {})
+        in_step(self.lab.nodes)
 
     def test_who_does_not_want_to_wait_for_it_confirms(self):
         self.a.api.unlock = self.b.api.unlock = True

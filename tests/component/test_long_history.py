@@ -92,6 +92,28 @@ class Long(unittest.TestCase):
         self.assertEqual(head(self.a), done["commit"])
         self.b.api.expect(200, "GET", "/api/v1/commits/%s" % lost)
 
+    def test_5_what_is_looked_at_or_replaced_after_a_long_time_apart_can_be_restored(self):
+        self.b.stop()
+        self.edit(self.a, 1003)
+        self.a.stop()
+        lengthen(self.b, LONG)
+        self.b.start()
+        self.b.wait_ready()
+        self.edit(self.b, 1004)
+        lost = head(self.b)
+        self.a.start()
+        self.a.wait_ready()
+        node.wait_for(lambda: seen(self.a, self.b)["relation"] == "diverged", "they diverged")
+        differs = self.a.api.get("/api/v1/cluster/compare?node=n2")
+        self.assertIn("haproxy", [o["kind"] for o in differs["objects"]])
+        self.a.api.expect(200, "POST", "/api/v1/cluster/overwrite", {})
+        self.in_step()
+        # Not from the other one, which may be gone.
+        self.b.stop()
+        self.a.api.expect(200, "POST", "/api/v1/commits/%s/restore" % lost, {})
+        self.assertEqual(self.a.api.get("/api/v1/haproxy")["maxconn"], 1004)
+        self.assertTrue(self.a.api.get("/api/v1/verify")["ok"])
+
 
 if __name__ == "__main__":
     node.private_network()

@@ -3,13 +3,15 @@
 """Nodes whose name nobody looks up, and nodes that answer nonsense: each is told with its reason
 and in time, and what is known of the other nodes stays fresh."""
 import contextlib
+import json
 import os
 import time
 import unittest
 
 import node
 from backend import Backend
-from cluster import HUB, Cluster, join, seen
+from cluster import HUB, Cluster, head, in_step, join, seen
+from held import Held
 from lab import wait_for
 from peer import FakePeer
 from resolver import Mute, use_name_servers
@@ -146,6 +148,26 @@ class Answers(Case):
                 self.stays_fresh()
                 self.applies_soon(spoil.__name__.replace("_", "-"))
 
+    def state_with(self, condition):
+        state = self.a.api.get("/api/v1/cluster")
+        return state if condition in [c["name"] for c in state["conditions"]] else None
+
+    def test_what_is_no_word_of_a_node_is_not_told_as_one(self):
+        """The answers of the API are as documented, and no terminal obeys them."""
+        odd = "\n\x1b[31m\u202e\u00e9" + 40 * "\u00e9"
+
+        def mistold(request):
+            told = self.peer.reply("GET", "/peer/v1/health", b"")
+            say(request, 200, json.dumps({
+                **told, "serving": odd, "running": odd, "release": odd, "running_release": odd,
+                "refusing": odd, "drafted": 1, "draft_author": odd}).encode())
+        self.peer.spoil = mistold
+        state = wait_for(lambda: self.state_with("unapplied_draft"), "its draft is told of")
+        row = next(n for n in state["nodes"] if n["name"] == self.peer.name)
+        self.assertEqual((row["serving"], row["running"], row["release"]),
+                         ("unknown", None, "unknown"))
+        self.assertNotRegex(json.dumps(state, ensure_ascii=False), "[\x1b\u202e]|u001b")
+
     def test_a_redirect_is_not_followed(self):
         other = FakePeer("other", HUB)
         self.addCleanup(other.close)
@@ -154,6 +176,33 @@ class Answers(Case):
         self.told(self.peer, "it redirects (status 302), which is not followed")
         self.stays_fresh()
         self.assertEqual(other.requests, [])
+
+
+class Healing(Case):
+    """A node that is behind, and does not get to run what it takes over."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.set_up()
+        in_step(cls.lab.nodes)
+
+    def test_it_goes_on_hearing_of_the_others(self):
+        peer = FakePeer("third", HUB)
+        self.addCleanup(peer.close)
+        peer.enter(self.b)
+        wait_for(lambda: seen(self.b, peer)["answers"], "it answers")
+        with Held(self.b, "stage") as held:
+            self.lab.cut(self.a, self.b)
+            wait_for(lambda: not seen(self.a, self.b)["answers"], "it is away")
+            self.applies_soon("missed")
+            self.lab.join_all()
+            self.assertTrue(held.came.wait(SOON_S), "it takes that over")
+            peer.spoil = no_json
+            wait_for(lambda: not seen(self.b, peer)["answers"], "it answers no more", SOON_S)
+            peer.spoil = None
+            wait_for(lambda: seen(self.b, peer)["answers"], "it answers again", SOON_S)
+            self.assertFalse(held.released.is_set())
+        wait_for(lambda: head(self.a) == head(self.b), "it has caught up")
 
 
 if __name__ == "__main__":

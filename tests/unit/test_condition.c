@@ -35,6 +35,7 @@ node(const char *name, int64_t rev)
         .relation = REL_IN_STEP,
         .refusal = "",
         .lost = "",
+        .twin = "",
         .running = "0123456789abcdef",
         .draft_author = "",
     };
@@ -332,6 +333,21 @@ test_two_with_one_name_or_address_are_told_once(void **state)
 }
 
 static void
+test_two_machines_that_are_one_node(void **state)
+{
+    struct fixture *x = *state;
+
+    x->nodes[1].url = "https://192.0.2.2:8443";
+    x->nodes[1].twin = "https://192.0.2.7:8443";
+    finds_one(x, "node_twice n2");
+    says(
+        x, "cause",
+        "n2 is two machines: the node n2 at https://192.0.2.2:8443, and one of the same id at "
+        "https://192.0.2.7:8443");
+    says(x, "page", "docs/runbooks/node_twice.md");
+}
+
+static void
 test_pages_that_are_lost_are_told_with_what_was_seen(void **state)
 {
     struct fixture *x = *state;
@@ -428,6 +444,7 @@ main(void)
         cmocka_unit_test_setup_teardown(test_nobody_holds_the_vip, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             test_two_with_one_name_or_address_are_told_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_two_machines_that_are_one_node, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             test_pages_that_are_lost_are_told_with_what_was_seen, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_each_of_two_holders_is_named, set_up, tear_down),

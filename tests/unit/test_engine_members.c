@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -118,6 +119,104 @@ only_the_last_one_is_taken(void **state)
     }
 }
 
+/* The n-th other node; gone: since when, or 0. */
+static struct member
+other(int n, int64_t gone_at_ms)
+{
+    struct member m = {.seq = 1, .schema_version = 1, .gone = gone_at_ms > 0};
+
+    m.gone_at_ms = gone_at_ms;
+    (void)snprintf(m.id, sizeof m.id, "%032x", (unsigned)n);
+    (void)snprintf(m.name, sizeof m.name, "x%d", n);
+    (void)snprintf(m.release, sizeof m.release, "0.1.0");
+    return m;
+}
+
+static err_t
+hear(struct engine_lab *l, const struct member *m)
+{
+    struct members_taken unused;
+
+    return members_merge(
+        l->en, &(struct members_offer){.items = m, .count = 1, .how = MEMBERS_TOLD}, &unused,
+        &l->error);
+}
+
+static bool
+is_known(struct engine_lab *l, int n)
+{
+    CLEANUP(member_list_free) struct member_list list = members_get(l->en);
+    struct member wanted = other(n, 0);
+    bool found = false;
+
+    for (size_t i = 0; i < list.count; i++) {
+        found = found || strcmp(list.items[i].id, wanted.id) == 0;
+    }
+    return found;
+}
+
+static void
+what_others_say_of_it_lets_it_start_again(void **state)
+{
+    struct engine_lab *l = *state;
+    struct member self, after;
+
+    members_self(l->en, &self);
+    self.seq = ((int64_t)1 << 53) - 1;
+    assert_int_equal(hear(l, &self), ERR_OK);
+    assert_int_equal(members_new_key(l->en, &l->error), ERR_OK);
+    restart(l);
+    members_self(l->en, &after);
+    assert_string_equal(after.id, self.id);
+    assert_string_not_equal(after.key, self.key);
+}
+
+static void
+who_was_forgotten_longest_ago_gives_its_place(void **state)
+{
+    struct engine_lab *l = *state;
+    int last = MEMBERS_MAX + 3;
+    struct member m;
+
+    /* In any order; this node is one of them. */
+    for (int n = last; n >= 1; n--) {
+        m = other(n, 1000 + n);
+        assert_int_equal(hear(l, &m), ERR_OK);
+    }
+    for (int n = 1; n <= last; n++) {
+        assert_int_equal(is_known(l, n), n > last - (MEMBERS_MAX - 1));
+    }
+    m = other(last + 1, 0);
+    assert_int_equal(hear(l, &m), ERR_OK);
+    assert_true(is_known(l, last + 1));
+    assert_false(is_known(l, last - (MEMBERS_MAX - 2)));
+    restart(l);
+    assert_true(is_known(l, last + 1));
+}
+
+static void
+no_more_nodes_than_there_may_be(void **state)
+{
+    struct engine_lab *l = *state;
+    struct member m;
+
+    for (int n = 1; n < MEMBERS_MAX; n++) {
+        m = other(n, 0);
+        assert_int_equal(hear(l, &m), ERR_OK);
+    }
+    m = other(MEMBERS_MAX, 0);
+    assert_int_equal(hear(l, &m), ERR_LIMIT);
+    m = other(MEMBERS_MAX, 1000);
+    assert_int_equal(hear(l, &m), ERR_OK);
+    assert_false(is_known(l, MEMBERS_MAX));
+    m = other(1, 1000);
+    assert_int_equal(hear(l, &m), ERR_OK);
+    m = other(MEMBERS_MAX, 0);
+    assert_int_equal(hear(l, &m), ERR_OK);
+    assert_true(is_known(l, MEMBERS_MAX));
+    assert_false(is_known(l, 1));
+}
+
 int
 main(void)
 {
@@ -127,6 +226,9 @@ main(void)
         ENGINE_LAB_TEST(while_it_was_down_its_time_went_on),
         ENGINE_LAB_TEST(a_clock_that_was_put_back_does_not_lengthen_it),
         ENGINE_LAB_TEST(only_the_last_one_is_taken),
+        ENGINE_LAB_TEST(what_others_say_of_it_lets_it_start_again),
+        ENGINE_LAB_TEST(who_was_forgotten_longest_ago_gives_its_place),
+        ENGINE_LAB_TEST(no_more_nodes_than_there_may_be),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -296,6 +296,48 @@ higher_seq_wins_and_of_equals_the_tombstone(void **state)
     }
 }
 
+static void
+no_record_is_newer_than_any_that_is_accepted(void **state)
+{
+    struct member m = sample();
+
+    (void)state;
+    m.seq = 7;
+    member_raise(&m, 2);
+    assert_int_equal(m.seq, 9);
+    for (int i = 0; i < 3; i++) {
+        json_auto_t *j = NULL;
+        struct member back;
+        struct error e;
+
+        m.seq = i == 0 ? ((int64_t)1 << 53) - 2 : m.seq;
+        member_raise(&m, 1000);
+        j = member_to_json(&m);
+        assert_int_equal(member_from_json(j, &back, &e), ERR_OK);
+        assert_int_equal(back.seq, ((int64_t)1 << 53) - 1);
+    }
+}
+
+static void
+a_key_is_what_a_header_may_hold(void **state)
+{
+    static const char *const wrong[] = {
+        "",
+        "a b",
+        "a\r\nHost: x",
+        "a\"",
+        "k\xc3\xa4se",
+        "a=",
+        "0123456789012345678901234567890123456789"
+        "0123456789012345678901234"};
+
+    (void)state;
+    assert_true(member_key_valid("aZ09_-"));
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        assert_false(member_key_valid(wrong[i]));
+    }
+}
+
 int
 main(void)
 {
@@ -308,6 +350,8 @@ main(void)
         cmocka_unit_test(whatever_is_wrong_is_refused_by_its_name),
         cmocka_unit_test(member_is_an_object),
         cmocka_unit_test(higher_seq_wins_and_of_equals_the_tombstone),
+        cmocka_unit_test(no_record_is_newer_than_any_that_is_accepted),
+        cmocka_unit_test(a_key_is_what_a_header_may_hold),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
