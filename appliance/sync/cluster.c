@@ -244,6 +244,16 @@ relate(struct cluster *c, const struct commit *head)
     free(copy);
 }
 
+enum relation
+cluster_relation(const struct peer *p, const struct commit *head)
+{
+    if (hash_equal(&p->head.id, &head->id)) {
+        return REL_IN_STEP;
+    }
+    return p->relation == REL_IN_STEP && p->head.rev < head->rev ? REL_PEER_BEHIND
+                                                                 : p->relation;
+}
+
 /* ---- the thread ---- */
 
 /* What takes effect at once is handed on at once. */

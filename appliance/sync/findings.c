@@ -228,9 +228,10 @@ why_not_asked(const struct member *m)
 }
 
 static struct node_facts
-facts_of_peer(const struct peer *p, const struct member *m)
+facts_of_peer(const struct peer *p, const struct member *m, const struct commit *head)
 {
     bool askable = cluster_may_ask(m);
+    enum relation relation = cluster_relation(p, head);
 
     return (struct node_facts){
         .id = m->id,
@@ -242,10 +243,10 @@ facts_of_peer(const struct peer *p, const struct member *m)
         .ever = p->ever,
         .age_ms = p->ever ? clock_mono_ms(&clock_system) - p->answered_ms : 0,
         .head = p->head,
-        .relation = p->relation,
+        .relation = relation,
         .shared = p->shared,
         .skew_ms = p->skew_ms,
-        .refusal = p->relation == REL_IN_STEP    ? ""
+        .refusal = relation == REL_IN_STEP       ? ""
                    : p->said.refusing[0] != '\0' ? p->said.refusing
                                                  : p->refused,
         .running = p->running,
@@ -283,7 +284,7 @@ cluster_conditions(
             f.self = f.count;
             nodes[f.count++] = facts_of_self(c, m, &own, vip->held);
         } else if (!m->gone) {
-            nodes[f.count++] = facts_of_peer(p != NULL ? p : &none, m);
+            nodes[f.count++] = facts_of_peer(p != NULL ? p : &none, m, &own.v->head);
         }
     }
     j = conditions_json(&f);
