@@ -138,14 +138,19 @@ show_status(struct cli *c, const json_t *status)
 int
 cmd_status(struct cli *c, int argc, char **argv)
 {
-    json_t *answer = NULL;
+    json_t *answer = NULL, *cluster = NULL;
     int status = cli_get(c, cli_path(c, "status", NULL), &answer);
 
     (void)argc;
     (void)argv;
     if (status == 0 && !cli_printed_json(c, answer)) {
         show_status(c, answer);
+        status = cli_get(c, cli_path(c, "cluster", NULL), &cluster);
+        if (status == 0) {
+            show_cluster_line(c, cluster);
+        }
     }
+    json_decref(cluster);
     json_decref(answer);
     return status;
 }

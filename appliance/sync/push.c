@@ -485,13 +485,21 @@ peer_json(struct cluster *c, const struct peer *p, const struct member *m)
 }
 
 static void
-append_node(json_t *nodes, json_t *node, const struct member *m)
+append_node(json_t *nodes, json_t *node, const struct member *m, json_t *holds)
 {
     char print[MEMBER_PRINT_BYTES];
 
     member_key_print(m->key, print);
     (void)json_object_set_new(node, "key_fingerprint", text_or_null(print));
+    (void)json_object_set_new(node, "holds", holds);
     (void)json_array_append_new(nodes, node);
+}
+
+/* Of the primary VIP group, where there is one. */
+static json_t *
+holds_json(const struct cluster_vip *vip, bool answers, bool holds)
+{
+    return vip->text[0] != '\0' && answers ? json_boolean(holds) : json_null();
 }
 
 static int
@@ -525,11 +533,12 @@ cluster_json(struct cluster *c)
         const struct member *m = &list.items[i];
         const struct peer *p = cluster_peer(c, m->id);
 
+        p = p != NULL ? p : &none;
         if (strcmp(m->id, self) == 0) {
             list.self = i;
-            append_node(nodes, self_json(c, m), m);
+            append_node(nodes, self_json(c, m), m, holds_json(&vip, true, vip.held));
         } else if (!m->gone) {
-            append_node(nodes, peer_json(c, p != NULL ? p : &none, m), m);
+            append_node(nodes, peer_json(c, p, m), m, holds_json(&vip, p->answered, p->holds));
         }
     }
     conditions = cluster_conditions(c, &list, &vip);

@@ -531,6 +531,7 @@ class Requests(unittest.TestCase):
         status = {"head": {"id": "a"}, "running": {"known": False}, "age_s": 4, "silent_s": 75,
                   "haproxy": {"up": "no", "detail": "no answer from x in time"}}
         self.server.answers["GET", "/api/v1/status"] = 200, status
+        self.server.answers["GET", "/api/v1/cluster"] = 200, {"nodes": [{}], "conditions": []}
         shown = self.run_cli("status")
         self.assertRegex(shown, r"(?m)^running +unknown: HAProxy does not answer$")
         self.assertRegex(shown, r"(?m)^haproxy +does not answer on its admin socket for 1 min: "

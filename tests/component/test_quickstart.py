@@ -91,7 +91,7 @@ class QuickStart(unittest.TestCase):
             self.assertEqual(self.curl("-k", api + "health").strip(), "up")
         services = re.findall(r"(?m)^(?:Published service)? +(http://\S+) \(", out)
         self.assertEqual(len(services), 4, out)  # at the VIP and at each node
-        self.assertEqual(len(re.findall(r"(?m)^n\d .* (in_step|this node) ", out)), 3, out)
+        self.assertEqual(len(re.findall(r"(?m)^n\d .* (in step|this node) ", out)), 3, out)
         for service in services:
             self.assertIn("Hello from sample", self.curl(service))
         client = re.search(r"Client +(ip .*)", out)[1]
