@@ -196,7 +196,7 @@ cmd_whoami(struct cli *c, int argc, char **argv)
 static void
 list_commits(struct cli *c, const json_t *items)
 {
-    static const char *const heads[] = {"REVISION", "WHEN (UTC)", "WHO", "WHAT"};
+    static const char *const heads[] = {"REVISION", "WHEN (UTC)", "WHO", "NODE", "WHAT"};
     struct table *t = table_new(c, heads, ARRAY_LEN(heads));
     const json_t *commit;
     size_t i;
@@ -208,6 +208,7 @@ list_commits(struct cli *c, const json_t *items)
             arena_printf(c->arena, "%lld@%s", cli_int(commit, "rev"), cli_str(commit, "fp8")));
         table_cell_time(t, cli_str(commit, "at"));
         table_cell(t, cli_str(commit, "author"));
+        table_cell(t, cli_str(commit, "node"));
         table_cell(t, cli_str(commit, "summary"));
     }
     if (!table_is_empty(t)) {
