@@ -410,6 +410,7 @@ class Cli(unittest.TestCase):
             config = json.load(file)
         other = os.path.join(self.node.root, "other.json")
         for change, status, word in (({"pin": "sha256//" + "A" * 43 + "="}, 3, "pinned"),
+                                     ({"pin": "sha256//" + "A" * 43 + "="}, 3, "peerkey"),
                                      ({"url": "https://127.0.0.1:1"}, 3, "127.0.0.1"),
                                      ({"key": "lsk_" + "A" * 43}, 1, "key")):
             with open(other, "w", encoding="utf-8") as file:

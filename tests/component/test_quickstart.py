@@ -89,6 +89,12 @@ class QuickStart(unittest.TestCase):
         self.assertEqual(len(set(apis)), 3, out)
         for api in apis:
             self.assertEqual(self.curl("-k", api + "health").strip(), "up")
+        for other, command in re.findall(r"the same of (n\d) +lockstep (.*)", out):
+            shown = subprocess.run([os.path.join(node.BUILD, "lockstep"), *shlex.split(command)],
+                                   check=True, capture_output=True, text=True).stdout
+            self.assertRegex(shown, "(?m)^node +%s," % other)
+            self.assertRegex(shown, "(?m)^edit +n1 holds the VIP")
+        self.assertEqual(out.count("the same of n"), 2, out)
         services = re.findall(r"(?m)^(?:Published service)? +(http://\S+) \(", out)
         self.assertEqual(len(services), 4, out)  # at the VIP and at each node
         self.assertEqual(len(re.findall(r"(?m)^n\d .* (in step|this node) ", out)), 3, out)
