@@ -46,13 +46,13 @@ local_of(struct cli *c, const json_t *node)
 #define TEXT_MAX_BYTES 65536
 
 static void
-show_indented(const struct cli *c, const char *text)
+show_text(const struct cli *c, int indent, const char *text)
 {
     CLEANUP(buf_fini) struct buf line;
 
     buf_init(&line, TEXT_MAX_BYTES);
     cli_put_text(&line, text);
-    show_wrapped(c, INDENT, INDENT, buf_str(&line));
+    show_wrapped(c, indent, indent, buf_str(&line));
 }
 
 static void
@@ -66,7 +66,7 @@ show_conditions(const struct cli *c, const json_t *conditions)
     {
         printf("\n%s: %s\n", cli_str(condition, "severity"), cli_str(condition, "name"));
         for (size_t k = 0; k < ARRAY_LEN(parts); k++) {
-            show_indented(c, cli_str(condition, parts[k]));
+            show_text(c, INDENT, cli_str(condition, parts[k]));
         }
     }
 }
@@ -427,7 +427,8 @@ change_members(struct cli *c, const char *path, json_t *body, const char *questi
     status = cli_call(c, &q, &answer, NULL);
     if (status == 0 && !cli_printed_json(c, answer)) {
         show_cluster(c, answer);
-        printf("\n%s\n", cli_str(answer, "notice"));
+        putchar('\n');
+        show_text(c, 0, cli_str(answer, "notice"));
     }
     json_decref(answer);
     return status;

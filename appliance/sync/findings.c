@@ -31,13 +31,17 @@ last_author(const struct view *v)
     return last != NULL ? last->author : "";
 }
 
+#define MORE "..."
+
 /* Cut, so that a health answer stays under 1 KiB. */
 static json_t *
 short_text(const char *text)
 {
     char cut[SAID_TEXT_BYTES];
 
-    (void)snprintf(cut, sizeof cut, "%s", text);
+    if (snprintf(cut, sizeof cut, "%s", text) >= (int)sizeof cut) {
+        memcpy(cut + sizeof cut - sizeof MORE, MORE, sizeof MORE);
+    }
     for (char *p = cut; *p != '\0'; p++) {
         if (*p == '"' || *p == '\\' || (unsigned char)*p < ' ' || (unsigned char)*p > '~') {
             *p = '\''; /* which JSON writes as one byte */

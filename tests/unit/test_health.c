@@ -108,6 +108,8 @@ the_longest_answer_is_under_one_kib(void **state)
         json_string_length(json_object_get(health, "draft_author")), SAID_TEXT_BYTES - 1);
     assert_int_equal(
         json_string_length(json_object_get(health, "refusing")), SAID_TEXT_BYTES - 1);
+    /* Who reads it sees that it is cut. */
+    assert_non_null(strstr(json_string_value(json_object_get(health, "refusing")), "'..."));
     assert_int_equal(
         json_string_length(json_object_get(health, "running")), NODE_RUNNING_DIGITS - 1);
     fill_rest(health);
