@@ -142,6 +142,13 @@ class Told(Three):
         ahead = publish(b, "ahead")
         self.lab.join_all()
         set_to(a, b, "ahead")
+        # An apply would make them diverge, for all to see only when it is done.
+        before = head(a)
+        a.api.patch("/api/v1/haproxy", maxconn=3777)
+        task = a.api.expect(200, "POST", "/api/v1/config/apply?wait=1", {})
+        self.assertEqual((task["state"], head(a)), ("failed", before), task)
+        self.assertIn((b.name, "ahead"), {(p["node"], p["code"]) for p in task["problems"]})
+        a.api.expect(204, "DELETE", "/api/v1/draft")
         self.refused(a, 409, "conflict", {})
         done = a.api.expect(200, "POST", PATH, {"nodes": [b.name]})
         self.assertEqual([(n["node"], n["discarded"], n["state"]) for n in done["nodes"]],
