@@ -124,6 +124,8 @@ class Told(Three):
         done = a.api.expect(200, "POST", PATH, {"nodes": [b.name]})
         self.assertEqual([(n["node"], n["discarded"], n["state"]) for n in done["nodes"]],
                          [(b.name, heads[b.name], "ok")])
+        self.assertRegex(a.cli("show", done["commit"]).stdout,
+                         r"(?m)^discarded +\d+@\w{8} of n2: ")
         in_step([a, b])
         self.assertEqual((head(a), head(c)), (done["commit"], heads[c.name]))
         set_to(a, c, "diverged")
