@@ -154,8 +154,8 @@ class Drafts(unittest.TestCase):
     def test_nothing_to_take(self):
         taken = self.take()
         self.assertEqual((taken["taken"], taken["stored"], taken["left"]), (0, 0, 0))
-        self.take(404, node="n9")
-        self.take(404, node="n1")
+        self.assertNotIn("this one", self.take(404, node="n9")["detail"])
+        self.assertIn("this one", self.take(404, node="n1")["detail"])
         self.take(422, overlap="mine")
 
     def test_what_both_drafts_change_is_named_and_nothing_done(self):

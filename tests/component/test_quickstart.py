@@ -166,7 +166,10 @@ class QuickStart(unittest.TestCase):
         self.assertIn("16 at most", self.refused(2, "--nodes", "17"))
         self.assertIn("one node only",
                       self.refused(2, "--nodes", "2", "--service-address", "0.0.0.0"))
-        self.assertIn("like 10.77.0.0/24", self.refused(2, "--network", "10.77.0.0"))
+        for network in ("10.77.0.0", "10.256.0.0/24", "10.077.0.0/24"):
+            self.assertIn("like 10.77.0.0/24", self.refused(2, "--network", network))
+        self.assertIn("several nodes only",
+                      self.refused(2, "--nodes", "1", "--network", "10.99.0.0/24"))
         self.assertIn("'--fast'", self.refused(2, "--fast"))
         self.assertIn("--api-port needs", self.refused(2, "--api-port"))
         self.assertIn("65535", self.refused(2, "--api-port", "70000"))
