@@ -371,8 +371,8 @@ show_joined(const json_t *answer)
         bool knows = json_is_true(json_object_get(node, "knows"));
 
         printf(
-            "%-4s %s%s%s\n", knows ? "ok" : "no", cli_str(node, "name"), knows ? "" : ": ",
-            knows ? "" : cli_str(node, "detail"));
+            "%-4s %s%s%s\n", knows ? "ok" : "no", cli_str(node, "name"),
+            knows ? " knows this node" : ": ", knows ? "" : cli_str(node, "detail"));
     }
 }
 

@@ -29,8 +29,8 @@
     X(REFUSING, "refusing", "error", "does not take the newer revision over",                   \
       "Remove the cause on NODE; it tries again by itself, every 30 seconds at the latest.")    \
     X(BEHIND, "behind", "warning", "has an older revision",                                     \
-      "Wait a few seconds, for NODE catches up by itself; if it does not, lockstep cluster "    \
-      "says what keeps it.")                                                                    \
+      "Wait a few seconds, for NODE catches up by itself. What keeps it from that stands here " \
+      "as refusing, held or releases_differ.")                                                  \
     X(RELEASES_DIFFER, "releases_differ", "warning", "runs another release",                    \
       "Bring all nodes to the newer release; lockstep cluster shows the one of each.")          \
     X(CLOCK_SKEW, "clock_skew", "warning", "has another time",                                  \
