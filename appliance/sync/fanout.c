@@ -88,7 +88,8 @@ pass_over(
     if (relation == REL_SELF_BEHIND) {
         return refuse_behind(m, &copy, problems);
     }
-    return relation == REL_IN_STEP
+    /* What it said last may be older than what it took since: it answers for itself. */
+    return relation == REL_IN_STEP || copy.relation == REL_IN_STEP
                ? NULL
                : cluster_row(m, "skipped", relation_name(relation), relation_text(relation));
 }

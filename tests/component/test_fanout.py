@@ -311,6 +311,7 @@ class Trial(unittest.TestCase):
                 self.a.wait_ready()
                 node.wait_for(lambda: [(head(n), n.running_digest()) for n in self.lab.nodes]
                               == before, "all run their heads after " + place, 20)
+                in_step(self.lab.nodes)  # who was not heard yet is not asked
                 self.assertEqual([c["name"] for c in self.a.api.get("/api/v1/draft")["changes"]],
                                  ["edge"])
         self.assertEqual(self.apply()["state"], "ok")
