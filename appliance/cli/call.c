@@ -211,6 +211,20 @@ judge(struct cli *c, struct rest_answer *answer, json_t **ret)
 }
 
 static int
+unreached(const struct cli *c, const struct error *e)
+{
+    cli_error("%s", e->msg);
+    if (e->code == ERR_DENIED) {
+        cli_error(
+            "each node has a key of its own: \"lockstep peerkey\" on that node shows its public "
+            "key, which goes into a file for --config as \"pin\", beside \"url\" and \"key\" as in "
+            "%s",
+            c->config_path);
+    }
+    return EXIT_UNREACHED;
+}
+
+static int
 do_call(struct cli *c, const struct call *q, json_t **ret, struct rest_answer *answer)
 {
     CLEANUP(buf_wipe_fini) struct buf body;
@@ -232,8 +246,7 @@ do_call(struct cli *c, const struct call *q, json_t **ret, struct rest_answer *a
         .cookie = q->cookie,
         .csrf = q->csrf};
     if (rest_call(c->rest, &request, answer, &e) != ERR_OK) {
-        cli_error("%s", e.msg);
-        return EXIT_UNREACHED;
+        return unreached(c, &e);
     }
     return judge(c, answer, ret);
 }
@@ -290,6 +303,5 @@ cli_events(struct cli *c, const char *path, rest_event_fn fn, void *ctx, bool ma
     if (err == ERR_TIMEOUT && may_time_out) {
         return 0;
     }
-    cli_error("%s", e.msg);
-    return EXIT_UNREACHED;
+    return unreached(c, &e);
 }

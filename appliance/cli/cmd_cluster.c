@@ -7,7 +7,7 @@
 
 /* ---- the table ---- */
 
-/* What HAProxy of a node runs, in the words of its own head. */
+/* What HAProxy of a node runs, as against its own head. */
 static const char *
 running_of(struct cli *c, const json_t *node)
 {
@@ -18,7 +18,7 @@ running_of(struct cli *c, const json_t *node)
         return "unknown";
     }
     return strcmp(running, cli_str(stored, "commit")) == 0
-               ? cli_str(stored, "name")
+               ? "as stored"
                : arena_printf(c->arena, "%.8s", running);
 }
 
@@ -46,13 +46,13 @@ local_of(struct cli *c, const json_t *node)
 #define TEXT_MAX_BYTES 65536
 
 static void
-show_indented(const struct cli *c, const char *text)
+show_text(const struct cli *c, int indent, const char *text)
 {
     CLEANUP(buf_fini) struct buf line;
 
     buf_init(&line, TEXT_MAX_BYTES);
     cli_put_text(&line, text);
-    show_wrapped(c, INDENT, INDENT, buf_str(&line));
+    show_wrapped(c, indent, indent, buf_str(&line));
 }
 
 static void
@@ -66,41 +66,155 @@ show_conditions(const struct cli *c, const json_t *conditions)
     {
         printf("\n%s: %s\n", cli_str(condition, "severity"), cli_str(condition, "name"));
         for (size_t k = 0; k < ARRAY_LEN(parts); k++) {
-            show_indented(c, cli_str(condition, parts[k]));
+            show_text(c, INDENT, cli_str(condition, parts[k]));
         }
     }
 }
 
-static void
-show_cluster(struct cli *c, const json_t *answer)
+/* As people write it: "in step". */
+static const char *
+relation_of(struct cli *c, const json_t *node)
 {
-    static const char *const heads[] = {"NODE",     "STORED",  "RUNNING", "LOCAL", "SERVING",
-                                        "RELATION", "RELEASE", "ANSWER",  "KEY",   "ADDRESS"};
-    const json_t *nodes = json_object_get(answer, "nodes");
+    const char *word = cli_str(node, "relation");
+    char *text;
+
+    if (json_is_true(json_object_get(node, "self"))) {
+        return "this node";
+    }
+    if (!json_is_true(json_object_get(node, "answers"))) {
+        return "no answer";
+    }
+    text = arena_memdup0(c->arena, word, strlen(word));
+    for (char *p = text; *p != '\0'; p++) {
+        *p = *p == '_' ? ' ' : *p;
+    }
+    return text;
+}
+
+static void
+show_states(struct cli *c, const json_t *nodes)
+{
+    static const char *const heads[] = {"NODE",  "RELATION", "VIP",     "STORED", "RUNNING",
+                                        "LOCAL", "SERVING",  "RELEASE", "ANSWER"};
     struct table *t = table_new(c, heads, ARRAY_LEN(heads));
     size_t i;
     json_t *node;
 
     json_array_foreach(nodes, i, node)
     {
-        bool self = json_is_true(json_object_get(node, "self"));
-        bool answers = json_is_true(json_object_get(node, "answers"));
-
         table_cell_whole(t, cli_str(node, "name"));
+        table_cell_whole(t, relation_of(c, node));
+        table_cell(t, json_is_true(json_object_get(node, "holds")) ? "yes" : NULL);
         table_cell_whole(t, cli_str(json_object_get(node, "stored"), "name"));
         table_cell_whole(t, running_of(c, node));
         table_cell(t, local_of(c, node));
         table_cell(t, cli_str(node, "serving"));
-        table_cell(t, self ? "this node" : answers ? cli_str(node, "relation") : "no answer");
         table_cell(t, release_of(c, node));
         table_cell(
-            t, answers && !self ? arena_printf(c->arena, "%lld ms", cli_int(node, "answer_ms"))
-                                : NULL);
-        table_cell(t, cli_str(node, "key_fingerprint"));
-        table_cell(t, cli_str(node, "url"));
+            t, json_is_integer(json_object_get(node, "answer_ms"))
+                   ? arena_printf(c->arena, "%lld ms", cli_int(node, "answer_ms"))
+                   : NULL);
     }
     table_print(t);
+}
+
+static void
+show_addresses(struct cli *c, const json_t *nodes)
+{
+    static const char *const heads[] = {"NODE", "KEY", "ADDRESS"};
+    struct table *t = table_new(c, heads, ARRAY_LEN(heads));
+    size_t i;
+    json_t *node;
+
+    json_array_foreach(nodes, i, node)
+    {
+        table_cell_whole(t, cli_str(node, "name"));
+        table_cell(t, cli_str(node, "key_fingerprint"));
+        table_cell_whole(t, cli_str(node, "url"));
+    }
+    table_print(t);
+}
+
+void
+show_edit(const struct cli *c, const json_t *cluster)
+{
+    const char *why = cli_str(cluster, "edit_detail");
+    CLEANUP(buf_fini) struct buf line = {0};
+
+    if (why[0] != '\0') {
+        buf_init(&line, TEXT_MAX_BYTES);
+        buf_printf(&line, "%-*s", LABEL_COLUMNS, "edit");
+        cli_put_text(&line, why);
+        show_wrapped(c, 0, LABEL_COLUMNS, buf_str(&line));
+    }
+}
+
+static void
+show_cluster(struct cli *c, const json_t *answer)
+{
+    const json_t *nodes = json_object_get(answer, "nodes");
+
+    show_states(c, nodes);
+    putchar('\n');
+    show_addresses(c, nodes);
+    if (cli_str(answer, "edit_detail")[0] != '\0') {
+        putchar('\n');
+        show_edit(c, answer);
+    }
     show_conditions(c, json_object_get(answer, "conditions"));
+}
+
+/* "n1, n2"; "": nobody. */
+static void
+put_holders(struct buf *out, const json_t *nodes, bool *ret_known)
+{
+    size_t i;
+    json_t *node;
+
+    json_array_foreach(nodes, i, node)
+    {
+        const json_t *holds = json_object_get(node, "holds");
+
+        *ret_known = *ret_known || json_is_boolean(holds);
+        if (json_is_true(holds)) {
+            buf_puts(out, out->len > 0 ? ", " : "");
+            cli_put_text(out, cli_str(node, "name"));
+        }
+    }
+}
+
+void
+show_cluster_line(struct cli *c, const json_t *cluster)
+{
+    const json_t *nodes = json_object_get(cluster, "nodes");
+    const json_t *conditions = json_object_get(cluster, "conditions");
+    CLEANUP(buf_fini) struct buf holders = {0};
+    CLEANUP(buf_fini) struct buf line = {0};
+    bool known = false;
+    size_t i;
+    json_t *condition;
+
+    if (json_array_size(nodes) < 2 && json_array_size(conditions) == 0) {
+        return;
+    }
+    buf_init(&holders, TEXT_MAX_BYTES);
+    buf_init(&line, TEXT_MAX_BYTES);
+    put_holders(&holders, nodes, &known);
+    buf_printf(
+        &line, "%-*s%s", LABEL_COLUMNS, "cluster",
+        show_count(c, (long long)json_array_size(nodes), "node"));
+    if (known) {
+        buf_printf(
+            &line, ", the VIP is on %s", holders.len > 0 ? buf_str(&holders) : "none of them");
+    }
+    json_array_foreach(conditions, i, condition)
+    {
+        buf_printf(&line, "%s%s ", i > 0 ? ", " : "; ", cli_str(condition, "name"));
+        cli_put_text(&line, cli_str(condition, "node"));
+    }
+    buf_puts(&line, i > 0 ? ": \"lockstep cluster\" says more" : "");
+    show_wrapped(c, 0, LABEL_COLUMNS, buf_str(&line));
+    show_edit(c, cluster);
 }
 
 int
@@ -167,7 +281,8 @@ cmd_peerkey(struct cli *c, int argc, char **argv)
                                               : "none yet: lockstep set node url=https://...");
         show_line("public key", "%s", cli_str(answer, "pin"));
         show_line("peer key", "%s", cli_str(answer, "key"));
-        show_line("fingerprint", "%s (of the peer key)", cli_str(answer, "fingerprint"));
+        show_line(
+            "in short", "%s (the fingerprint of the peer key)", cli_str(answer, "fingerprint"));
     }
     json_decref(answer);
     return status;
@@ -256,8 +371,8 @@ show_joined(const json_t *answer)
         bool knows = json_is_true(json_object_get(node, "knows"));
 
         printf(
-            "%-4s %s%s%s\n", knows ? "ok" : "no", cli_str(node, "name"), knows ? "" : ": ",
-            knows ? "" : cli_str(node, "detail"));
+            "%-4s %s%s%s\n", knows ? "ok" : "no", cli_str(node, "name"),
+            knows ? " knows this node" : ": ", knows ? "" : cli_str(node, "detail"));
     }
 }
 
@@ -312,7 +427,8 @@ change_members(struct cli *c, const char *path, json_t *body, const char *questi
     status = cli_call(c, &q, &answer, NULL);
     if (status == 0 && !cli_printed_json(c, answer)) {
         show_cluster(c, answer);
-        printf("\n%s\n", cli_str(answer, "notice"));
+        putchar('\n');
+        show_text(c, 0, cli_str(answer, "notice"));
     }
     json_decref(answer);
     return status;

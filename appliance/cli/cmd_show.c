@@ -138,14 +138,19 @@ show_status(struct cli *c, const json_t *status)
 int
 cmd_status(struct cli *c, int argc, char **argv)
 {
-    json_t *answer = NULL;
+    json_t *answer = NULL, *cluster = NULL;
     int status = cli_get(c, cli_path(c, "status", NULL), &answer);
 
     (void)argc;
     (void)argv;
     if (status == 0 && !cli_printed_json(c, answer)) {
         show_status(c, answer);
+        status = cli_get(c, cli_path(c, "cluster", NULL), &cluster);
+        if (status == 0) {
+            show_cluster_line(c, cluster);
+        }
     }
+    json_decref(cluster);
     json_decref(answer);
     return status;
 }
@@ -191,7 +196,7 @@ cmd_whoami(struct cli *c, int argc, char **argv)
 static void
 list_commits(struct cli *c, const json_t *items)
 {
-    static const char *const heads[] = {"REVISION", "WHEN (UTC)", "WHO", "WHAT"};
+    static const char *const heads[] = {"REVISION", "WHEN (UTC)", "WHO", "NODE", "WHAT"};
     struct table *t = table_new(c, heads, ARRAY_LEN(heads));
     const json_t *commit;
     size_t i;
@@ -203,6 +208,7 @@ list_commits(struct cli *c, const json_t *items)
             arena_printf(c->arena, "%lld@%s", cli_int(commit, "rev"), cli_str(commit, "fp8")));
         table_cell_time(t, cli_str(commit, "at"));
         table_cell(t, cli_str(commit, "author"));
+        table_cell(t, cli_str(commit, "node"));
         table_cell(t, cli_str(commit, "summary"));
     }
     if (!table_is_empty(t)) {
@@ -236,16 +242,41 @@ cmd_history(struct cli *c, int argc, char **argv)
     return 0;
 }
 
-static void
+/* What an overwrite put aside: its parents but for the first, which it goes on from. */
+static int
+show_discarded(struct cli *c, const json_t *parents)
+{
+    int status = 0;
+
+    for (size_t i = 1; i < json_array_size(parents) && status == 0; i++) {
+        const char *id = json_string_value(json_array_get(parents, i));
+        json_t *parent = NULL;
+
+        status = cli_get(c, cli_path(c, "commits", id != NULL ? id : "", NULL), &parent);
+        if (status == 0) {
+            show_line(
+                "discarded", "%lld@%s of %s: %s", cli_int(parent, "rev"),
+                cli_str(parent, "fp8"), cli_str(parent, "node"), cli_str(parent, "summary"));
+        }
+        json_decref(parent);
+    }
+    return status;
+}
+
+static int
 show_commit(struct cli *c, const json_t *commit)
 {
+    int status;
+
     show_line("revision", "%lld@%s", cli_int(commit, "rev"), cli_str(commit, "fp8"));
     show_line("id", "%s", cli_str(commit, "id"));
     show_line(
         "made", "%s by %s on %s", show_time(c, cli_str(commit, "at")),
         cli_str(commit, "author"), cli_str(commit, "node"));
     show_line("summary", "%s", cli_str(commit, "summary"));
+    status = show_discarded(c, json_object_get(commit, "parents"));
     putchar('\n');
+    return status;
 }
 
 static void
@@ -287,7 +318,7 @@ cmd_show(struct cli *c, int argc, char **argv)
         cli_printed_json(c, diff);
     } else if (status == 0) {
         if (commit != NULL) {
-            show_commit(c, commit);
+            status = show_commit(c, commit);
         }
         show_diff(c, diff);
         show_equal(diff, commit == NULL);

@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 
 #define WIDTH_DEFAULT 80 /* of wrapped text where there is no terminal */
+#define LABEL_COLUMNS 11 /* before the text of show_line */
 
 /* A table: cells are copied; columns are as wide as their content, and on a terminal the widest
  * are cut until a row fits. A column with a number or a time is never cut. */
@@ -32,6 +33,11 @@ void show_wrapped(const struct cli *c, int indent, int hanging, const char *text
 
 /* "name       text", escaped. */
 void show_line(const char *name, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Why what all nodes share is not edited here, and where it is; nothing where it is. */
+void show_edit(const struct cli *c, const json_t *cluster);
+/* Of a cluster of several nodes: how many there are, who holds the VIP, and what is not as it
+ * should be; and as show_edit. */
+void show_cluster_line(struct cli *c, const json_t *cluster);
 /* "2026-01-02 03:04:05 UTC" of "2026-01-02T03:04:05Z"; in the arena. */
 const char *show_time(struct cli *c, const char *at);
 /* "3 changes", "1 change". */

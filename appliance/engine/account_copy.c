@@ -76,7 +76,9 @@ take_on_engine(struct engine *en, void *ctx, struct error *e)
     if (held != NULL && !t->copy->overwrite) {
         return error_set(
             e, ERR_CONFLICT,
-            "there is an administrator \"%s\" already, with another password or note", t->name);
+            "there is an administrator \"%s\" already, with another password or note: "
+            "overwrite replaces it (lockstep admin copy-to NODE --overwrite)",
+            t->name);
     }
     code = write_admin(en, t, held != NULL, e);
     if (code == ERR_OK) {

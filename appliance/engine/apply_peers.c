@@ -235,6 +235,66 @@ apply_end_trial(struct apply *a)
 
 /* ---- push ---- */
 
+static const char *
+of_row(const json_t *row, const char *key)
+{
+    return json_string_value(json_object_get(row, key));
+}
+
+static bool
+has_taken(const json_t *row)
+{
+    return strcmp(of_row(row, "state"), "ok") == 0;
+}
+
+static bool
+have_one_reason(const json_t *a, const json_t *b)
+{
+    return !has_taken(a) && !has_taken(b) &&
+           strcmp(of_row(a, "detail"), of_row(b, "detail")) == 0;
+}
+
+/* "n1, n3: no answer in time; n2: ...": the nodes with the reason of row i, when it is the
+ * first with it. */
+static void
+put_reason(struct buf *out, const json_t *rows, size_t i)
+{
+    const json_t *row = json_array_get(rows, i);
+
+    for (size_t k = 0; k < i; k++) {
+        if (have_one_reason(json_array_get(rows, k), row)) {
+            return;
+        }
+    }
+    buf_printf(out, "%s%s", out->len > 0 ? "; " : "", of_row(row, "node"));
+    for (size_t k = i + 1; k < json_array_size(rows); k++) {
+        if (have_one_reason(row, json_array_get(rows, k))) {
+            buf_printf(out, ", %s", of_row(json_array_get(rows, k), "node"));
+        }
+    }
+    buf_printf(out, ": %s", of_row(row, "detail"));
+}
+
+/* Returns how many nodes have not taken it; *e names them. */
+static size_t
+name_behind(const json_t *rows, struct error *e)
+{
+    CLEANUP(buf_fini) struct buf text;
+    size_t behind = 0;
+
+    buf_init(&text, (size_t)64 << 10);
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        if (!has_taken(json_array_get(rows, i))) {
+            behind++;
+            put_reason(&text, rows, i);
+        }
+    }
+    if (behind > 0) {
+        (void)error_set(e, ERR_UNAVAILABLE, "%s", buf_str(&text));
+    }
+    return behind;
+}
+
 /* Here it serves and is saved: a node that has not taken it is named, and heals. */
 enum apply_event
 apply_push(struct apply *a, struct error *e)
@@ -242,9 +302,6 @@ apply_push(struct apply *a, struct error *e)
     const struct engine_cluster *cluster;
     /* Its time runs. */
     const char *first = json_string_value(json_object_get(a->tried, "node"));
-    size_t behind = 0;
-    size_t i;
-    json_t *node;
 
     if (!apply_hands_on(a)) {
         return AE_NOTHING;
@@ -254,18 +311,8 @@ apply_push(struct apply *a, struct error *e)
     if (cluster != NULL) {
         engine_cluster_give(a->en);
     }
-    json_array_foreach(a->pushed, i, node)
-    {
-        if (strcmp(json_string_value(json_object_get(node, "state")), "ok") != 0) {
-            behind++;
-            (void)error_set(
-                e, ERR_UNAVAILABLE, "%s: %.180s",
-                json_string_value(json_object_get(node, "node")),
-                json_string_value(json_object_get(node, "detail")));
-        }
-    }
-    if (behind > 0) {
-        a->behind = behind;
+    a->behind = name_behind(a->pushed, e);
+    if (a->behind > 0) {
         return AE_FAIL;
     }
     apply_detail(

@@ -84,7 +84,12 @@ members_find(struct engine *en, const char *spec, struct member *ret, struct err
         }
     }
     if (named == NULL) {
-        return error_set(e, ERR_NOT_FOUND, "there is no other node \"%s\"", spec);
+        const struct member *self = &list.items[list.self];
+        bool is_self = strcmp(self->name, spec) == 0 || strcmp(self->id, spec) == 0;
+
+        return error_set(
+            e, ERR_NOT_FOUND, "there is no other node \"%s\"%s", spec,
+            is_self ? ": this one has that name" : "");
     }
     *ret = *named;
     return ERR_OK;

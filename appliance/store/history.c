@@ -228,20 +228,44 @@ parse_rev(const char *spec, int64_t *ret_rev, const char **ret_fp8)
     return true;
 }
 
+struct candidates {
+    struct commit *first; /* NAMED_MAX of them */
+    size_t count;
+};
+
+/* Two nodes that started with the same have one number and one fingerprint. */
+static bool
+share_fp(const struct candidates *x)
+{
+    for (size_t i = 0; i < x->count && i < NAMED_MAX; i++) {
+        for (size_t k = 0; k < i; k++) {
+            if (hash_equal(&x->first[i].fp, &x->first[k].fp)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Each in such words that there is one of them. */
 static void
-name_candidate(struct buf *out, size_t nth, const struct commit *c, bool by_id)
+name_candidates(struct buf *out, const struct candidates *x, bool by_id)
 {
     char hex[SHA256_HEX + 1];
 
-    if (nth == NAMED_MAX) {
-        buf_puts(out, ", ...");
-    } else if (nth < NAMED_MAX && by_id) {
-        hash_hex(&c->id, hex);
-        buf_printf(out, "%s%s", nth > 0 ? ", " : "", hex);
-    } else if (nth < NAMED_MAX) {
-        hash_hex(&c->fp, hex);
-        buf_printf(out, "%s%lld@%.8s", nth > 0 ? ", " : "", (long long)c->rev, hex);
+    for (size_t i = 0; i < x->count && i < NAMED_MAX; i++) {
+        const struct commit *c = &x->first[i];
+
+        buf_puts(out, i > 0 ? ", " : "");
+        if (by_id) {
+            hash_hex(&c->id, hex);
+            buf_printf(out, "%s of %s", hex, c->node);
+        } else {
+            hash_hex(&c->fp, hex);
+            buf_printf(out, "%lld@%.8s", (long long)c->rev, hex);
+        }
     }
+    buf_puts(out, x->count > NAMED_MAX ? ", ..." : "");
 }
 
 static err_t
@@ -252,8 +276,8 @@ find_rev(struct store *s, const char *spec, struct commit *ret, struct error *e)
     CLEANUP(buf_fini) struct buf names = {.max = (size_t)2 * ERROR_MSG_BYTES};
     CLEANUP(query_cleanup) struct query q = {0};
     const char *fp8 = NULL;
-    size_t count = 0;
-    struct commit found = {0};
+    CLEANUP(xfree_cleanup) struct commit *first = xcalloc(NAMED_MAX, sizeof *first);
+    struct candidates found = {first, 0};
     bool row = false;
     int64_t rev;
     int64_t seq;
@@ -279,20 +303,23 @@ find_rev(struct store *s, const char *spec, struct commit *ret, struct error *e)
         }
         hash_hex(&c.fp, hex);
         if (fp8 == NULL || memcmp(hex, fp8, FP8) == 0) {
-            name_candidate(&names, count++, &c, fp8 != NULL);
-            found = c;
+            if (found.count < NAMED_MAX) {
+                first[found.count] = c;
+            }
+            found.count++;
         }
     }
     if (code != ERR_OK) {
         return code;
     }
-    if (count == 0) {
+    if (found.count == 0) {
         return error_set(e, ERR_NOT_FOUND, "there is no revision %s", spec);
     }
-    if (count > 1) {
+    if (found.count > 1) {
+        name_candidates(&names, &found, fp8 != NULL || share_fp(&found));
         return error_set(e, ERR_CONFLICT, "%s is not unique: %s", spec, buf_str(&names));
     }
-    *ret = found;
+    *ret = first[0];
     return ERR_OK;
 }
 

@@ -280,6 +280,17 @@ relate(struct cluster *c, const struct commit *head)
     free(copy);
 }
 
+enum relation
+cluster_relation(const struct peer *p, const struct commit *head)
+{
+    bool led = p->relation == REL_IN_STEP || p->relation == REL_SELF_BEHIND;
+
+    if (hash_equal(&p->head.id, &head->id)) {
+        return REL_IN_STEP;
+    }
+    return led && p->head.rev < head->rev ? REL_PEER_BEHIND : p->relation;
+}
+
 /* ---- the thread ---- */
 
 /* What takes effect at once is handed on at once. */

@@ -10,6 +10,7 @@
 
 #define TEXT_MAX_BYTES ((size_t)4096)
 #define PLACEHOLDER    "NODE"
+#define TIME_AT        11 /* in "2026-11-30T00:21:00.123Z" */
 
 #define ROW(condition, name, severity, text, next)                                             \
     [CONDITION_##condition] = {(name), (severity), (text), (next)},
@@ -307,8 +308,9 @@ find_held(const struct finding *at)
         return;
     }
     buf_init(&detail, TEXT_MAX_BYTES);
-    buf_puts(&detail, "keep_in_step of its node settings is off, it stays ");
+    buf_puts(&detail, "keep_in_step of its node settings is off; ");
     put_revision(&detail, at->node);
+    buf_puts(&detail, ", and takes only what an apply or an overwrite hands to it");
     add(at, CONDITION_HELD, &detail);
 }
 
@@ -345,7 +347,7 @@ find_waiting(const struct finding *at)
     if (w->going_back) {
         buf_puts(&detail, "it was not confirmed in time and goes back");
     } else if (!w->failed) {
-        buf_printf(&detail, "it goes back at %s", until);
+        buf_printf(&detail, "it goes back at %.10s %.8s UTC", until, until + TIME_AT);
     } else if (w->retry_at_ms > 0) {
         buf_puts(&detail, "it was not confirmed in time and could not go back so far");
     } else {

@@ -26,13 +26,14 @@
       "directory and lockstep join.")                                                           \
     X(DIVERGED, "diverged", "error", "and this node were both changed apart from each other",   \
       "See what differs with lockstep compare NODE; then, on the node that is right, "          \
-      "lockstep overwrite. Where that answers 423: overwrite on the node that holds the VIP, "  \
-      "and there lockstep restore the revision that is right; without a holder, --unlock.")     \
+      "lockstep overwrite. Where that is refused since another node holds the VIP (423): "      \
+      "overwrite on that one, and there lockstep restore the revision that is right; without "  \
+      "a holder, --unlock.")                                                                    \
     X(REFUSING, "refusing", "error", "does not take the newer revision over",                   \
       "Remove the cause on NODE; it tries again by itself, every 30 seconds at the latest.")    \
     X(BEHIND, "behind", "warning", "has an older revision",                                     \
-      "Wait a few seconds, for NODE catches up by itself; if it does not, lockstep cluster "    \
-      "says what keeps it.")                                                                    \
+      "Wait a few seconds, for NODE catches up by itself. What keeps it from that stands here " \
+      "as refusing, held or releases_differ.")                                                  \
     X(RELEASES_DIFFER, "releases_differ", "warning", "runs another release",                    \
       "Bring all nodes to the newer release; lockstep cluster shows the one of each.")          \
     X(CLOCK_SKEW, "clock_skew", "warning", "has another time",                                  \
@@ -42,7 +43,7 @@
     X(PAGES_LOST, "pages_lost", "error", "is not reached at the names of its own pages",        \
       "Use the address of NODE itself meanwhile; there, lockstep cluster says what was seen, "  \
       "and lockstep get webui where the pages are to be.")                                      \
-    X(HELD, "held", "notice", "does not take newer revisions over, as it was told",             \
+    X(HELD, "held", "notice", "does not fetch newer revisions by itself, as it was told",       \
       "When the work on NODE is done, there: lockstep set node keep_in_step=true, then "        \
       "lockstep apply.")                                                                        \
     X(UNAPPLIED_DRAFT, "unapplied_draft", "notice", "has a draft that is not applied",          \
@@ -52,8 +53,8 @@
       "If all works, lockstep confirm on the node that may edit keeps it; else the former one " \
       "comes back by itself.")                                                                  \
     X(NO_HOLDER, "no_holder", "error", "sees no node hold the VIP",                             \
-      "Bring the node back that held it; to edit meanwhile, sign in on one node and unlock "    \
-      "it.")                                                                                    \
+      "Bring the node back that held it; to edit meanwhile, on one node only: lockstep "        \
+      "--unlock, or sign in there and unlock that.")                                            \
     X(TWO_HOLDERS, "two_holders", "error", "holds the VIP, and so does another node",           \
       "Restore the network between the nodes that hold it; until then edit on one of them.")
 

@@ -114,19 +114,15 @@ look_at(struct cluster *c, const struct member *m, json_t *into, struct error *e
 {
     const struct peer *p;
     json_t *answer = NULL;
-    bool answered, none;
+    bool answered;
     err_t code = ERR_UNAVAILABLE;
 
     lock_take(&c->lock);
     p = cluster_peer(c, m->id);
     answered = p != NULL && p->answered;
-    none = answered && p->said.drafted == 0;
     (void)error_set(e, code, "%s", p != NULL ? p->failure.msg : "it was not asked yet");
     lock_give(&c->lock);
-    if (none) {
-        answer = json_pack("{s:i, s:i, s:[]}", "count", 0, "local", 0, "changes");
-        code = ERR_OK;
-    } else if (answered) {
+    if (answered) {
         code = ask_draft(c, m, PATH_DRAFT, &answer, e);
     }
     if (code == ERR_OK) {

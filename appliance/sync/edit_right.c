@@ -106,8 +106,8 @@ cluster_right(struct cluster *c, bool unlocked, char message[CLUSTER_MESSAGE_BYT
     } else if (right == RIGHT_LOCKED) {
         (void)snprintf(
             message, CLUSTER_MESSAGE_BYTES,
-            "%s: edit here anyway by unlocking this sign-in, or with a key by the header "
-            "Lockstep-Unlock: no-holder",
+            "%s: edit here anyway with lockstep --unlock, by unlocking this sign-in, or with a "
+            "key by the header Lockstep-Unlock: no-holder",
             facts.configured ? "no node that answers holds the VIP"
                              : "there is no VIP yet that says which node is edited");
     }

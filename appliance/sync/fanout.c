@@ -43,11 +43,33 @@ is_skipped(const struct cluster_candidate *q, const struct member *m)
     return false;
 }
 
+/* What would be applied here does not lead on from what that node has: both would be diverged.
+ */
+static json_t *
+refuse_behind(const struct member *m, const struct peer *peer, struct problems *p)
+{
+    char fp[SHA256_HEX + 1];
+    char text[ERROR_MSG_BYTES];
+
+    hash_hex(&peer->head.fp, fp);
+    (void)snprintf(
+        text, sizeof text,
+        "it has revision %lld@%.8s, which this node lacks and takes over first; until then an "
+        "apply here would make the two diverge",
+        (long long)peer->head.rev, fp);
+    problems_add(p, SEVERITY_ERROR, "ahead", &(struct problem){.node = m->name}, "%s", text);
+    return cluster_row(m, "failed", relation_name(REL_SELF_BEHIND), text);
+}
+
 /* Why the node is not asked, as a row; NULL: it is. */
 static json_t *
-pass_over(struct cluster *c, const struct cluster_candidate *q, const struct member *m)
+pass_over(
+    struct cluster *c, const struct cluster_candidate *q, const struct member *m,
+    struct problems *problems)
 {
+    CLEANUP(view_cleanup) struct view *v = engine_view(c->en);
     struct peer copy = {.answered = false};
+    enum relation relation;
     const struct peer *p;
 
     lock_take(&c->lock);
@@ -62,10 +84,14 @@ pass_over(struct cluster *c, const struct cluster_candidate *q, const struct mem
     if (!copy.answered) {
         return cluster_row(m, "skipped", "unreachable", copy.failure.msg);
     }
-    return copy.relation == REL_IN_STEP
+    relation = cluster_relation(&copy, &v->head);
+    if (relation == REL_SELF_BEHIND) {
+        return refuse_behind(m, &copy, problems);
+    }
+    /* What it said last may be older than what it took since: it answers for itself. */
+    return relation == REL_IN_STEP || copy.relation == REL_IN_STEP
                ? NULL
-               : cluster_row(
-                     m, "skipped", relation_name(copy.relation), relation_text(copy.relation));
+               : cluster_row(m, "skipped", relation_name(relation), relation_text(relation));
 }
 
 /* ---- what they say ---- */
@@ -172,7 +198,7 @@ cluster_check(void *ctx, const struct cluster_candidate *q, struct problems *p)
 
         if (i != list.self && !m->gone) {
             asking.items[asking.count++] =
-                (struct asked){.member = m, .row = pass_over(c, q, m)};
+                (struct asked){.member = m, .row = pass_over(c, q, m, p)};
         }
     }
     tell_progress(&asking, q->task);

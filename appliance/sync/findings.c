@@ -31,13 +31,17 @@ last_author(const struct view *v)
     return last != NULL ? last->author : "";
 }
 
+#define MORE "..."
+
 /* Cut, so that a health answer stays under 1 KiB. */
 static json_t *
 short_text(const char *text)
 {
     char cut[SAID_TEXT_BYTES];
 
-    (void)snprintf(cut, sizeof cut, "%s", text);
+    if (snprintf(cut, sizeof cut, "%s", text) >= (int)sizeof cut) {
+        memcpy(cut + sizeof cut - sizeof MORE, MORE, sizeof MORE);
+    }
     for (char *p = cut; *p != '\0'; p++) {
         if (*p == '"' || *p == '\\' || (unsigned char)*p < ' ' || (unsigned char)*p > '~') {
             *p = '\''; /* which JSON writes as one byte */
@@ -235,9 +239,12 @@ why_not_asked(const struct member *m)
 }
 
 static struct node_facts
-facts_of_peer(const struct cluster *c, const struct peer *p, const struct member *m)
+facts_of_peer(
+    const struct cluster *c, const struct peer *p, const struct member *m,
+    const struct commit *head)
 {
     bool askable = cluster_may_ask(m);
+    enum relation relation = cluster_relation(p, head);
 
     return (struct node_facts){
         .id = m->id,
@@ -249,10 +256,10 @@ facts_of_peer(const struct cluster *c, const struct peer *p, const struct member
         .ever = p->ever,
         .age_ms = p->ever ? clock_mono_ms(&clock_system) - p->answered_ms : 0,
         .head = p->head,
-        .relation = p->relation,
+        .relation = relation,
         .shared = p->shared,
         .skew_ms = p->skew_ms,
-        .refusal = p->relation == REL_IN_STEP    ? ""
+        .refusal = relation == REL_IN_STEP       ? ""
                    : p->said.refusing[0] != '\0' ? p->said.refusing
                                                  : p->refused,
         .running = p->running,
@@ -291,7 +298,7 @@ cluster_conditions(
             f.self = f.count;
             nodes[f.count++] = facts_of_self(c, m, &own, vip->held);
         } else if (!m->gone) {
-            nodes[f.count++] = facts_of_peer(c, p != NULL ? p : &none, m);
+            nodes[f.count++] = facts_of_peer(c, p != NULL ? p : &none, m, &own.v->head);
         }
     }
     j = conditions_json(&f);

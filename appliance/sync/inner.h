@@ -82,6 +82,10 @@ MUST_USE err_t cluster_read_answer(
 /* Under the lock. NULL: it was not asked yet. */
 struct peer *cluster_peer(struct cluster *c, const char *id);
 
+/* How it stands to this head, which may have moved since the round that asked it: a head moves
+ * to what has it in its history. */
+enum relation cluster_relation(const struct peer *p, const struct commit *head);
+
 /* Whether address and key of the node are known. */
 bool cluster_may_ask(const struct member *m);
 /* Whether it answered in the last round what this release understands: nobody waits long for

@@ -430,10 +430,10 @@ revision_json(int64_t rev, const struct hash *id, const struct hash *fp)
 }
 
 static json_t *
-shared_json(const struct peer *p)
+shared_json(const struct peer *p, enum relation relation)
 {
     const struct sync_head *h = &p->shared.commit;
-    bool known = p->answered && p->relation == REL_DIVERGED && p->shared.state == SHARED_FOUND;
+    bool known = p->answered && relation == REL_DIVERGED && p->shared.state == SHARED_FOUND;
 
     return known ? revision_json(h->rev, &h->id, &h->fp) : json_null();
 }
@@ -461,21 +461,23 @@ self_json(struct cluster *c, const struct member *m)
 }
 
 static json_t *
-peer_json(const struct peer *p, const struct member *m)
+peer_json(struct cluster *c, const struct peer *p, const struct member *m)
 {
+    CLEANUP(view_cleanup) struct view *v = engine_view(c->en);
+    enum relation relation = cluster_relation(p, &v->head);
     int64_t age_ms = clock_mono_ms(&clock_system) - p->answered_ms;
     json_t *row = json_pack(
         "{s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}",
         "id", m->id, "name", m->name, "url", m->url, "release",
         p->ever ? p->release : m->release, "self", 0, "answers", p->answered, "stored",
         p->ever ? revision_json(p->head.rev, &p->head.id, &p->head.fp) : json_null(),
-        "relation", p->answered ? relation_name(p->relation) : "unknown", "shared",
-        shared_json(p), "running", p->ever ? text_or_null(p->running) : json_null(), "serving",
-        p->answered ? p->serving : "unknown", "answer_ms",
+        "relation", p->answered ? relation_name(relation) : "unknown", "shared",
+        shared_json(p, relation), "running", p->ever ? text_or_null(p->running) : json_null(),
+        "serving", p->answered ? p->serving : "unknown", "answer_ms",
         p->answered ? json_integer(p->took_ms) : json_null(), "age_s",
         p->ever ? json_integer(age_ms / 1000) : json_null(), "skew_ms",
         p->answered ? json_integer(p->skew_ms) : json_null(), "detail",
-        p->answered ? text_or_null(relation_text(p->relation)) : text_or_null(p->failure.msg),
+        p->answered ? text_or_null(relation_text(relation)) : text_or_null(p->failure.msg),
         "refused", text_or_null(p->refused));
 
     cluster_put_generation(row, p->said.local_rev, p->said.release);
@@ -483,13 +485,21 @@ peer_json(const struct peer *p, const struct member *m)
 }
 
 static void
-append_node(json_t *nodes, json_t *node, const struct member *m)
+append_node(json_t *nodes, json_t *node, const struct member *m, json_t *holds)
 {
     char print[MEMBER_PRINT_BYTES];
 
     member_key_print(m->key, print);
     (void)json_object_set_new(node, "key_fingerprint", text_or_null(print));
+    (void)json_object_set_new(node, "holds", holds);
     (void)json_array_append_new(nodes, node);
+}
+
+/* Of the primary VIP group, where there is one. */
+static json_t *
+holds_json(const struct cluster_vip *vip, bool answers, bool holds)
+{
+    return vip->text[0] != '\0' && answers ? json_boolean(holds) : json_null();
 }
 
 static int
@@ -523,11 +533,12 @@ cluster_json(struct cluster *c)
         const struct member *m = &list.items[i];
         const struct peer *p = cluster_peer(c, m->id);
 
+        p = p != NULL ? p : &none;
         if (strcmp(m->id, self) == 0) {
             list.self = i;
-            append_node(nodes, self_json(c, m), m);
+            append_node(nodes, self_json(c, m), m, holds_json(&vip, true, vip.held));
         } else if (!m->gone) {
-            append_node(nodes, peer_json(p != NULL ? p : &none, m), m);
+            append_node(nodes, peer_json(c, p, m), m, holds_json(&vip, p->answered, p->holds));
         }
     }
     conditions = cluster_conditions(c, &list, &vip);

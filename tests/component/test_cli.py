@@ -410,6 +410,7 @@ class Cli(unittest.TestCase):
             config = json.load(file)
         other = os.path.join(self.node.root, "other.json")
         for change, status, word in (({"pin": "sha256//" + "A" * 43 + "="}, 3, "pinned"),
+                                     ({"pin": "sha256//" + "A" * 43 + "="}, 3, "peerkey"),
                                      ({"url": "https://127.0.0.1:1"}, 3, "127.0.0.1"),
                                      ({"key": "lsk_" + "A" * 43}, 1, "key")):
             with open(other, "w", encoding="utf-8") as file:
@@ -531,6 +532,7 @@ class Requests(unittest.TestCase):
         status = {"head": {"id": "a"}, "running": {"known": False}, "age_s": 4, "silent_s": 75,
                   "haproxy": {"up": "no", "detail": "no answer from x in time"}}
         self.server.answers["GET", "/api/v1/status"] = 200, status
+        self.server.answers["GET", "/api/v1/cluster"] = 200, {"nodes": [{}], "conditions": []}
         shown = self.run_cli("status")
         self.assertRegex(shown, r"(?m)^running +unknown: HAProxy does not answer$")
         self.assertRegex(shown, r"(?m)^haproxy +does not answer on its admin socket for 1 min: "

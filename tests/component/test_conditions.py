@@ -5,6 +5,7 @@ import hashlib
 import itertools
 import json
 import os
+import re
 import socket
 import time
 import unittest
@@ -118,6 +119,10 @@ class Two(Pair):
         for one in (self.a, self.b):
             told = wait_condition(one, "held", self.b)
             self.assertIn(revision(self.b), told["cause"])
+        # What is applied is handed to it all the same.
+        self.a.api.patch("/api/v1/haproxy", maxconn=3141)
+        self.assertEqual(self.a.api.apply()["state"], "ok")
+        self.assertEqual(head(self.b), head(self.a))
         self.b.api.patch("/api/v1/node", keep_in_step=True)
         self.assertEqual(self.b.api.apply()["state"], "ok")
         self.quiet()
@@ -134,7 +139,8 @@ class Two(Pair):
             node.wait_for(lambda o=one: self.runs(o, self.b) == wanted, "what runs is told")
         row = next(line for line in shown_by(self.a, "cluster").splitlines()
                    if line.startswith("n2 "))
-        self.assertEqual(row.split()[1:4], [revision(self.b)] * 2 + [str(before + 1)])
+        self.assertEqual(re.split(" {2,}", row)[3:6],
+                         [revision(self.b), "as stored", str(before + 1)])
         self.b.api.patch("/api/v1/node", peers_port=former)
         self.assertEqual(self.b.api.apply()["state"], "ok")
         self.quiet()

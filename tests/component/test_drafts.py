@@ -75,11 +75,12 @@ class Drafts(unittest.TestCase):
         chain, key = self.authority.issue("draft.test")
         self.key = key.read_text("ascii")
         self.b.api.create("servers", name="fresh", address="10.77.0.1", port=9)
+        self.assertEqual(drafts(self.a)["n2"]["count"], 1)  # as it is now, not as of a round
         self.b.api.create("certificates", name="site", chain=chain.read_text("ascii"),
                           key=self.key)
         self.b.api.patch("/api/v1/pools/p1", balance="source")
         self.b.api.delete("/api/v1/pools/p2")
-        node.wait_for(lambda: (drafts(self.a)["n2"]["count"] or 0) == 4, "told")
+        self.assertEqual(drafts(self.a)["n2"]["count"], 4)
         return rows(self.b)
 
     def wait_drafted(self, count):
@@ -153,8 +154,8 @@ class Drafts(unittest.TestCase):
     def test_nothing_to_take(self):
         taken = self.take()
         self.assertEqual((taken["taken"], taken["stored"], taken["left"]), (0, 0, 0))
-        self.take(404, node="n9")
-        self.take(404, node="n1")
+        self.assertNotIn("this one", self.take(404, node="n9")["detail"])
+        self.assertIn("this one", self.take(404, node="n1")["detail"])
         self.take(422, overlap="mine")
 
     def test_what_both_drafts_change_is_named_and_nothing_done(self):

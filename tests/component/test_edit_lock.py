@@ -9,7 +9,8 @@ import unittest
 
 import api as api_module
 import node
-from cluster import TUNABLES, Cluster, head, join
+from cluster import TUNABLES, Cluster, head, in_step, join
+from terminal import on_terminal
 
 VIP = "10.77.0.200"
 UNLOCK = {"Lockstep-Unlock": "no-holder"}
@@ -106,6 +107,36 @@ class Lock(unittest.TestCase):
         self.assert_locked(self.b, "n1 holds the VIP", UNLOCK)
         self.settled(self.a, "here")
         self.assertEqual(self.call(self.a.api, "object_merge").status, 200)
+
+    def on_terminal(self, one, command):
+        """What it shows, of which nothing is cut or too long for 80 columns."""
+        status, out, _ = on_terminal(one.cli_command(command))
+        self.assertEqual(status, 0, out)
+        self.assertNotIn("~", out)
+        self.assertLessEqual(max(map(len, out.splitlines())), 80, out)
+        return out
+
+    def test_people_see_where_it_is(self):
+        where = r"(?m)^edit +n1 holds the VIP: edit there, at https://10.77.0.11:"
+        self.lab.vip(self.a, VIP)
+        for one, edit in (self.a, "here"), (self.b, "elsewhere"):
+            self.settled(one, edit)
+        in_step(self.lab.nodes)
+        for one, relations in (self.a, ("this node", "in step")), (self.b, ("in step", "this node")):
+            shown = self.on_terminal(one, "cluster")
+            self.assertRegex(shown, r"(?m)^n1 +%s +yes +\S+ +as stored " % relations[0])
+            self.assertRegex(shown, r"(?m)^n2 +%s +- +\S+ +as stored " % relations[1])
+            self.assertRegex(self.on_terminal(one, "status"),
+                             r"(?m)^cluster +2 nodes, the VIP is on n1\r?$")
+        for command in "cluster", "status":
+            self.assertRegex(self.on_terminal(self.b, command), where)
+            self.assertNotRegex(self.on_terminal(self.a, command), where)
+        self.lab.vip(None, VIP)
+        self.settled(self.b, "locked")
+        node.wait_for(lambda: "; no_holder n2: " in self.on_terminal(self.b, "status"),
+                      "it says so")
+        self.assertIn("the VIP is on none of them", self.on_terminal(self.b, "status"))
+        self.assertIn("--unlock", self.on_terminal(self.b, "status"))
 
     def test_what_is_of_this_node_alone_is_never_locked(self):
         self.lab.vip(self.a, VIP)

@@ -124,6 +124,8 @@ class Told(Three):
         done = a.api.expect(200, "POST", PATH, {"nodes": [b.name]})
         self.assertEqual([(n["node"], n["discarded"], n["state"]) for n in done["nodes"]],
                          [(b.name, heads[b.name], "ok")])
+        self.assertRegex(a.cli("show", done["commit"]).stdout,
+                         r"(?m)^discarded +\d+@\w{8} of n2: ")
         in_step([a, b])
         self.assertEqual((head(a), head(c)), (done["commit"], heads[c.name]))
         set_to(a, c, "diverged")
@@ -142,6 +144,13 @@ class Told(Three):
         ahead = publish(b, "ahead")
         self.lab.join_all()
         set_to(a, b, "ahead")
+        # An apply would make them diverge, for all to see only when it is done.
+        before = head(a)
+        a.api.patch("/api/v1/haproxy", maxconn=3777)
+        task = a.api.expect(200, "POST", "/api/v1/config/apply?wait=1", {})
+        self.assertEqual((task["state"], head(a)), ("failed", before), task)
+        self.assertIn((b.name, "ahead"), {(p["node"], p["code"]) for p in task["problems"]})
+        a.api.expect(204, "DELETE", "/api/v1/draft")
         self.refused(a, 409, "conflict", {})
         done = a.api.expect(200, "POST", PATH, {"nodes": [b.name]})
         self.assertEqual([(n["node"], n["discarded"], n["state"]) for n in done["nodes"]],

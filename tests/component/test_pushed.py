@@ -89,6 +89,29 @@ class Pushed(unittest.TestCase):
         self.assertEqual(self.refuses(), ("a taken port", True))
 
 
+class Seen(unittest.TestCase):
+    """Between two rounds."""
+
+    def test_who_refuses_stands_behind_when_the_apply_has_ended(self):
+        with node.Node(tunables=dict(TUNABLES, sync_round_ms=30000)) as one:
+            one.set_up()
+            one.api.unlock = True
+            peer = FakePeer("fake", ADDRESS)
+            self.addCleanup(peer.close)
+            peer.enter(one)
+            one.stop()
+            one.start()
+            one.wait_ready()
+            wait_for(lambda: seen(one, peer)["relation"] == "in_step", "it is asked")
+            peer.claims, peer.status = {"code": "invalid", "detail": "a taken port"}, 422
+            one.api.patch("/api/v1/haproxy", maxconn=3000)
+            self.assertEqual(one.api.apply()["state"], "ok")
+            told = one.api.get("/api/v1/cluster")
+            row, = [n for n in told["nodes"] if n["name"] == "fake"]
+            self.assertEqual((row["relation"], row["refused"]), ("behind", "a taken port"), row)
+            self.assertIn("refusing", [c["name"] for c in told["conditions"]])
+
+
 class Held(unittest.TestCase):
     """It hangs when it is handed what nobody reloads for."""
 

@@ -89,9 +89,15 @@ class QuickStart(unittest.TestCase):
         self.assertEqual(len(set(apis)), 3, out)
         for api in apis:
             self.assertEqual(self.curl("-k", api + "health").strip(), "up")
+        for other, command in re.findall(r"the same of (n\d) +lockstep (.*)", out):
+            shown = subprocess.run([os.path.join(node.BUILD, "lockstep"), *shlex.split(command)],
+                                   check=True, capture_output=True, text=True).stdout
+            self.assertRegex(shown, "(?m)^node +%s," % other)
+            self.assertRegex(shown, "(?m)^edit +n1 holds the VIP")
+        self.assertEqual(out.count("the same of n"), 2, out)
         services = re.findall(r"(?m)^(?:Published service)? +(http://\S+) \(", out)
         self.assertEqual(len(services), 4, out)  # at the VIP and at each node
-        self.assertEqual(len(re.findall(r"(?m)^n\d .* (in_step|this node) ", out)), 3, out)
+        self.assertEqual(len(re.findall(r"(?m)^n\d .* (in step|this node) ", out)), 3, out)
         for service in services:
             self.assertIn("Hello from sample", self.curl(service))
         client = re.search(r"Client +(ip .*)", out)[1]
@@ -160,7 +166,10 @@ class QuickStart(unittest.TestCase):
         self.assertIn("16 at most", self.refused(2, "--nodes", "17"))
         self.assertIn("one node only",
                       self.refused(2, "--nodes", "2", "--service-address", "0.0.0.0"))
-        self.assertIn("like 10.77.0.0/24", self.refused(2, "--network", "10.77.0.0"))
+        for network in ("10.77.0.0", "10.256.0.0/24", "10.077.0.0/24"):
+            self.assertIn("like 10.77.0.0/24", self.refused(2, "--network", network))
+        self.assertIn("several nodes only",
+                      self.refused(2, "--nodes", "1", "--network", "10.99.0.0/24"))
         self.assertIn("'--fast'", self.refused(2, "--fast"))
         self.assertIn("--api-port needs", self.refused(2, "--api-port"))
         self.assertIn("65535", self.refused(2, "--api-port", "70000"))

@@ -198,16 +198,20 @@ class Node:
         self.api.key = made["key"]
         return self
 
-    def cli(self, *words):
-        """The command line with this node's key; the ended process."""
+    def cli_command(self, *words):
+        """The command line with this node's key."""
         config = os.path.join(self.root, "cli.json")
         if not os.path.exists(config):
             own = self.api.get("/api/v1/cluster/key")
             with open(config, "w", encoding="ascii",
                       opener=lambda p, f: os.open(p, f, 0o600)) as file:
                 json.dump({"url": own["url"], "key": self.api.key, "pin": own["pin"]}, file)
-        return subprocess.run([os.path.join(BUILD, "lockstep"), "--config", config, *words],
-                              capture_output=True, text=True, timeout=60, check=False)
+        return [os.path.join(BUILD, "lockstep"), "--config", config, *words]
+
+    def cli(self, *words):
+        """The ended process."""
+        return subprocess.run(self.cli_command(*words), capture_output=True, text=True,
+                              timeout=60, check=False)
 
     def session(self):
         admin = Api(self.api.address, self.api.port)

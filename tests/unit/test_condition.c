@@ -185,7 +185,7 @@ test_diverged_says_who_what_and_the_next_step(void **state)
     finds_one(x, "diverged n2");
     says(x, "cause", "n2 at 9@09090909, n1 at 8@08080808");
     says(x, "next", "n2");
-    says(x, "next", "423: overwrite on the node that holds the VIP");
+    says(x, "next", "another node holds the VIP (423): overwrite on that one");
     says(x, "severity", "error");
 }
 
@@ -401,7 +401,7 @@ test_a_revision_that_waits_is_named_by_each_node_of_itself(void **state)
         int64_t retry_at_ms;
         const char *part;
     } rows[] = {
-        {false, false, 0, "it goes back at 2026-07-01T00:01:00"},
+        {false, false, 0, "it goes back at 2026-07-01 00:01:00 UTC"},
         {true, false, 0, "not confirmed in time and goes back"},
         {false, true, 1, "could not go back so far"},
         {false, true, 0, "the node that is to go back does not answer"},

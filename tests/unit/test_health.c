@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a node says of itself in each round of each of the others. */
+/* What a node says of itself in each round of each of the others, and what these make of it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -108,6 +108,8 @@ the_longest_answer_is_under_one_kib(void **state)
         json_string_length(json_object_get(health, "draft_author")), SAID_TEXT_BYTES - 1);
     assert_int_equal(
         json_string_length(json_object_get(health, "refusing")), SAID_TEXT_BYTES - 1);
+    /* Who reads it sees that it is cut. */
+    assert_non_null(strstr(json_string_value(json_object_get(health, "refusing")), "'..."));
     assert_int_equal(
         json_string_length(json_object_get(health, "running")), NODE_RUNNING_DIGITS - 1);
     fill_rest(health);
@@ -144,10 +146,40 @@ it_is_made_in_less_than_a_millisecond(void **state)
     cluster_close(c);
 }
 
+/* Since the round that compared it with this node's head of then, 7. */
+static void
+who_lacks_a_head_that_moved_is_behind(void **state)
+{
+    static const struct {
+        enum relation then;
+        int64_t peer, own;
+        enum relation now;
+    } rows[] = {
+        {REL_IN_STEP, 7, 7, REL_IN_STEP},         {REL_IN_STEP, 7, 8, REL_PEER_BEHIND},
+        {REL_IN_STEP, 8, 7, REL_IN_STEP}, /* heard, and not compared yet */
+        {REL_PEER_BEHIND, 6, 7, REL_PEER_BEHIND}, {REL_SELF_BEHIND, 8, 7, REL_SELF_BEHIND},
+        {REL_SELF_BEHIND, 8, 8, REL_IN_STEP}, /* taken over */
+        {REL_SELF_BEHIND, 8, 9, REL_PEER_BEHIND}, {REL_DIVERGED, 7, 9, REL_DIVERGED},
+        {REL_DIVERGED, 9, 9, REL_IN_STEP}, /* overwritten */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct peer p = {.relation = rows[i].then};
+        struct commit head = {.rev = rows[i].own};
+
+        p.head.rev = rows[i].peer;
+        p.head.id.b[0] = (unsigned char)rows[i].peer;
+        head.id.b[0] = (unsigned char)rows[i].own;
+        assert_int_equal(cluster_relation(&p, &head), rows[i].now);
+    }
+}
+
 int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_lacks_a_head_that_moved_is_behind),
         ENGINE_LAB_TEST(the_longest_answer_is_under_one_kib),
         ENGINE_LAB_TEST(it_is_made_in_less_than_a_millisecond),
     };

@@ -404,6 +404,9 @@ names_the_candidates_of_a_revision_that_is_not_unique(void **state)
     assert_int_equal(store_commit_find(l->store, spec, &found, &e), ERR_CONFLICT);
     hash_hex(&g->commits[1].id, hex);
     assert_non_null(strstr(e.msg, hex));
+    /* Of each other they are not told by the fingerprint. */
+    assert_int_equal(store_commit_find(l->store, "2", &found, &e), ERR_CONFLICT);
+    assert_non_null(strstr(e.msg, hex));
 
     store_lab_script(
         l, "INSERT INTO commit_log SELECT 200 + seq, randomblob(32), 2, schema_version, "
