@@ -249,6 +249,20 @@ fetch(
     return code;
 }
 
+/* Said of the other node, it would be looked for there. */
+static err_t
+own_error(struct cluster *c, err_t code, struct error *e)
+{
+    struct member self;
+
+    if (code != ERR_IO && code != ERR_BUSY) {
+        return code;
+    }
+    members_self(c->en, &self);
+    crypt_wipe(self.key, sizeof self.key);
+    return error_wrap(e, "its history is not stored on %s", self.name);
+}
+
 /* Stores the pieces before the last document. */
 static err_t
 fetch_last(
@@ -269,7 +283,7 @@ fetch_last(
         }
         code = sync_ends_follow(&f->ends, &d, e);
         if (code == ERR_OK) {
-            code = sync_piece_take(c->en, &d, f->origin, &unused, e);
+            code = own_error(c, sync_piece_take(c->en, &d, f->origin, &unused, e), e);
             stored += d.commits.count;
         }
         sync_doc_free(&d);
@@ -303,6 +317,7 @@ cluster_pull_head(
         }
         *ret_head = d.head;
         code = sync_take(c->en, &d, &origin, &next, e);
+        code = code != ERR_NOT_FOUND ? own_error(c, code, e) : code;
         free(f.missing.missing);
         f.missing = next;
     }

@@ -8,6 +8,7 @@ import unittest
 
 import node
 from backend import Backend
+from cluster import QUICK, Cluster, in_step, join, seen
 from disk import SmallDisk, SmallRun, mount
 from made import Made
 from peer import Caller
@@ -105,6 +106,30 @@ class Disk(Case):
         mount("-o", "remount,rw", self.node.state)
         self.node.wait_ready()
         self.assertTrue(self.api.get("/api/v1/verify")["ok"])
+
+
+class Apart(unittest.TestCase):
+    def test_whose_disk_is_full_is_said(self):
+        lab = Cluster(2, node_type=SmallDisk, tunables=QUICK)
+        self.addCleanup(lab.close)
+        a, b = lab.set_up().nodes
+        for one in lab.nodes:
+            one.api.unlock = True  # there is no VIP
+        join(b, a)
+        in_step(lab.nodes)
+        lab.cut(a, b)
+        for maxconn, one in enumerate(lab.nodes, 3000):
+            one.api.patch("/api/v1/haproxy", maxconn=maxconn)
+            self.assertEqual(one.api.apply()["state"], "ok")
+        lab.join_all()
+        node.wait_for(lambda: seen(a, b)["relation"] == "diverged", "they diverged")
+        a.fill(0)
+        refused = a.api.expect(503, "POST", "/api/v1/cluster/overwrite", {})
+        self.assertEqual(refused["detail"],
+                         "n2: its history is not stored on n1: the disk is full")
+        a.free()
+        a.api.expect(200, "POST", "/api/v1/cluster/overwrite", {})
+        in_step(lab.nodes)
 
 
 if __name__ == "__main__":
