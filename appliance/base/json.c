@@ -79,12 +79,14 @@ scan_string(struct scan *s)
     }
 }
 
-/* What jansson has no limit for (it recurses to 2048) or would turn into a real. Syntax is
+/* What jansson has no limit for (it recurses to 2048, and an empty list of two bytes becomes
+ * 130 in memory) or would turn into a real. Syntax is
  * not checked here: whatever is wrong with it, jansson refuses afterwards. */
 static err_t
 scan_text(const char *text, size_t len, struct error *e)
 {
     struct scan s = {.at = text, .end = text + len, .line_start = text, .line = 1};
+    size_t values = 1;
     int depth = 0;
 
     while (s.at < s.end) {
@@ -109,6 +111,10 @@ scan_text(const char *text, size_t len, struct error *e)
             }
         } else if (c == ']' || c == '}') {
             depth--;
+        }
+        values += c == '[' || c == '{' || c == ',' ? 1 : 0;
+        if (values > JSON_MAX_VALUES) {
+            return refuse(&s, e, "too many values");
         }
         s.at++;
         if (c == '\n') {

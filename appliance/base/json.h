@@ -9,10 +9,11 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-#define JSON_MAX_DEPTH 32
+#define JSON_MAX_DEPTH  32
+#define JSON_MAX_VALUES ((size_t)2000000) /* by commas and opening brackets */
 
 /* Parses len bytes. Caller owns *ret. ERR_SYNTAX with line and column. Real numbers are
- * refused (ERR_SYNTAX): no field of ours is one. */
+ * refused (ERR_SYNTAX): no field of ours is one. So are deeper nesting and more values. */
 MUST_USE err_t json_parse(const char *text, size_t len, json_t **ret, struct error *e);
 /* Canonical bytes: keys sorted by code point, no insignificant space, UTF-8 not escaped but
  * for '"', '\\' and control characters. Appends to out. */

@@ -13,6 +13,7 @@
 #include "engine/edit_check.h"
 #include "engine/event.h"
 #include "engine/kept.h"
+#include "engine/leads.h"
 #include "engine/pages.h"
 #include "engine/session.h"
 #include "engine/standby.h"
@@ -66,6 +67,7 @@ struct engine {
     struct store *store;
     struct store_state live; /* what the database holds */
     struct kept kept;
+    struct leads leads;
 
     /* Leaf lock: nothing is called with it held. */
     pthread_mutex_t lock;

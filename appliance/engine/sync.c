@@ -23,9 +23,8 @@ look_on_engine(struct engine *en, void *ctx, struct error *e)
     const struct looking *l = ctx;
     err_t code = store_has_commit(en->store, l->other, &l->ret->have, e);
 
-    return code == ERR_OK && l->ret->have
-               ? store_is_ancestor(en->store, l->other, &en->live.head.id, &l->ret->leads, e)
-               : code;
+    return code == ERR_OK && l->ret->have ? leads_to_head(en, l->other, &l->ret->leads, e)
+                                          : code;
 }
 
 err_t

@@ -1,11 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Nodes whose history is longer than one message holds, with the piece size of the product: joined,
-also when the new node dies in between, healed, passed over by a push, overwritten."""
+also when the new node dies in between, healed, passed over by a push, overwritten, and asked how
+they stand."""
+import time
 import unittest
 
 import node
-from cluster import TUNABLES, Cluster, head, join, lengthen, seen
+from cluster import TUNABLES, Cluster, head, join, key_of, lengthen, seen
+from peer import Caller
 
 LONG = 12000
 PIECE = 5000  # sync_piece_commits
@@ -20,6 +23,7 @@ class Long(unittest.TestCase):
         cls.a, cls.b = cls.lab.nodes
         for one in cls.lab.nodes:
             one.api.unlock = True  # there is no VIP
+        cls.first = head(cls.a)
 
     def in_step(self):
         node.wait_for(lambda: head(self.a) == head(self.b), "one head", 60)
@@ -113,6 +117,20 @@ class Long(unittest.TestCase):
         self.a.api.expect(200, "POST", "/api/v1/commits/%s/restore" % lost, {})
         self.assertEqual(self.a.api.get("/api/v1/haproxy")["maxconn"], 1004)
         self.assertTrue(self.a.api.get("/api/v1/verify")["ok"])
+
+    def test_6_who_is_far_behind_is_told_so_at_once_when_it_asks_again(self):
+        caller = Caller(self.a, node_id=key_of(self.b)["id"])
+
+        def ask():
+            began = time.monotonic()
+            said = caller.get("/peer/v1/health?head=" + self.first)
+            self.assertTrue(said["leads"])
+            return time.monotonic() - began
+
+        first = ask()
+        self.assertLess(min(ask() for _ in range(5)) * 5, first)
+        self.edit(self.a, 1005)
+        self.assertLess(min(ask() for _ in range(5)) * 5, first)
 
 
 if __name__ == "__main__":

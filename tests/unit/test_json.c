@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/arena.h"
 #include "base/json.h"
 #include "tests/support/self.h"
 
@@ -172,6 +173,28 @@ depth_is_limited(void **state)
     canonical_is(
         "\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\"",
         "\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\"");
+}
+
+static void
+a_short_text_does_not_become_very_many_values(void **state)
+{
+    CLEANUP(buf_fini) struct buf text;
+    struct error e;
+    json_t *v = NULL;
+
+    (void)state;
+    buf_init(&text, 3 * JSON_MAX_VALUES + 2);
+    buf_putc(&text, '[');
+    for (size_t i = 0; i + 1 < JSON_MAX_VALUES / 2; i++) {
+        buf_puts(&text, "[],");
+    }
+    buf_puts(&text, "1]");
+    assert_int_equal(json_parse(buf_str(&text), text.len, &v, &e), ERR_OK);
+    json_decref(v);
+    text.len--;
+    buf_puts(&text, ",[],1]");
+    assert_int_equal(json_parse(buf_str(&text), text.len, &v, &e), ERR_SYNTAX);
+    assert_non_null(strstr(e.msg, "too many values"));
 }
 
 static void
@@ -424,6 +447,7 @@ main(int argc, char **argv)
         cmocka_unit_test(accepts_integers_that_all_readers_agree_on),
         cmocka_unit_test(rejects_real_numbers),
         cmocka_unit_test(depth_is_limited),
+        cmocka_unit_test(a_short_text_does_not_become_very_many_values),
         cmocka_unit_test(errors_name_line_and_column_in_characters),
         cmocka_unit_test(errors_quote_no_odd_bytes),
         cmocka_unit_test(canonical_sorts_by_code_point),
