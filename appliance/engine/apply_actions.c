@@ -361,13 +361,21 @@ act_activate(struct apply *a, struct error *e)
     return event_of(code);
 }
 
+/* What goes back, or comes from another node, is about its own states, not about those of the
+ * head: a server that comes back in maintenance must get no visitors until the commit. */
+static bool
+brings_states(const struct apply *a)
+{
+    return a->mode == APPLY_BACK || a->mode == APPLY_ADOPT || a->mode == APPLY_TRIAL;
+}
+
 static enum apply_event
 act_load(struct apply *a, struct error *e)
 {
     err_t code = apply_load(a, e);
 
     if (code == ERR_OK) {
-        operator_put(a->en, a->candidate.shared);
+        operator_put(a->en, a->candidate.shared, brings_states(a) ? a->candidate.shared : NULL);
     }
     return event_of(code);
 }
@@ -394,12 +402,12 @@ act_commit(struct apply *a, struct error *e)
         return AE_FAIL;
     }
     standby_end(a->en);
-    /* Where nothing was loaded, servers may have become others all the same; what goes back or
-     * comes from another node brings states with it, and its load put those of before. */
+    /* Where nothing was loaded, servers may have become others all the same; what brings states
+     * put them without those that were decided meanwhile. */
     if (a->same && a->mode != APPLY_FOLLOW) {
         operator_put_changed(a->en, a->view->now.shared, a->candidate.shared);
-    } else if (a->same || a->mode == APPLY_BACK || a->mode == APPLY_ADOPT) {
-        operator_put(a->en, a->candidate.shared);
+    } else if (a->same || brings_states(a)) {
+        operator_put(a->en, a->candidate.shared, NULL);
     }
     apply_detail(a, "revision %lld", (long long)a->head.rev);
     return AE_OK;
@@ -444,7 +452,7 @@ act_back_load(struct apply *a, struct error *e)
     err_t code = a->switched ? apply_reload(a, a->former, NULL, e) : ERR_OK;
 
     if (a->switched && code == ERR_OK) {
-        operator_put(a->en, a->view->now.shared);
+        operator_put(a->en, a->view->now.shared, NULL);
     }
     return event_of(code);
 }

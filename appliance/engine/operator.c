@@ -246,9 +246,9 @@ put_all_from(struct whole *w, int64_t *ret_pid, struct error *e)
     return code;
 }
 
-/* With the lock. */
+/* With the lock. states: whose; NULL: those of the head. */
 static void
-put_all(struct engine *en)
+put_all(struct engine *en, const struct snapshot *states)
 {
     CLEANUP(view_cleanup) struct view *v = NULL;
     struct operators *op = en->operators;
@@ -260,7 +260,7 @@ put_all(struct engine *en)
     atomic_store(&op->due, false);
     v = engine_view(en);
     w.names = op->loaded != NULL ? op->loaded : v->now.shared;
-    collect(&w, v->now.shared);
+    collect(&w, states != NULL ? states : v->now.shared);
     op->any = op->any || w.count > 0 || op->pid == 0;
     if (note_answer(en, put_all_from(&w, &pid, &error), &error) == ERR_OK) {
         op->pid = pid;
@@ -279,13 +279,13 @@ set_loaded(struct operators *op, const struct snapshot *shared)
 }
 
 void
-operator_put(struct engine *en, const struct snapshot *shared)
+operator_put(struct engine *en, const struct snapshot *shared, const struct snapshot *states)
 {
     struct operators *op = en->operators;
 
     lock_take(&op->lock);
     set_loaded(op, shared);
-    put_all(en);
+    put_all(en, states);
     lock_give(&op->lock);
 }
 
@@ -302,7 +302,7 @@ operator_follow(struct engine *en)
     }
     lock_take(&op->lock);
     if (op->pid != s.haproxy_pid || atomic_load(&op->due)) {
-        put_all(en);
+        put_all(en, NULL);
     }
     lock_give(&op->lock);
 }
@@ -427,7 +427,7 @@ operator_put_changed(
     changed.all = changed.all || op->pid == 0 || atomic_load(&op->due);
     set_loaded(op, shared);
     if (changed.all) {
-        put_all(en);
+        put_all(en, NULL);
     }
     for (size_t i = 0; i < changed.count && !changed.all && code == ERR_OK; i++) {
         struct operator_pools pools;

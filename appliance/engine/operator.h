@@ -30,9 +30,11 @@ void operator_note(struct engine *en, const struct change_set *set);
 /* ---- putting: not on the engine thread, it waits for HAProxy ---- */
 
 /* HAProxy has loaded the configuration of shared: from now on its names count. Puts every
- * state of the head, and takes back what the head does not say. What cannot be put for want
- * of an answer the watcher tries again; what HAProxy refuses is logged. */
-void operator_put(struct engine *en, const struct snapshot *shared);
+ * state of the head, or of states where that is not NULL, and takes back what that does not
+ * say. What cannot be put for want of an answer the watcher tries again; what HAProxy refuses
+ * is logged. */
+void
+operator_put(struct engine *en, const struct snapshot *shared, const struct snapshot *states);
 /* The same where HAProxy runs the files of shared already, and had what before says: where only
  * a few states differ, only these are put. */
 void operator_put_changed(

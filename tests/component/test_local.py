@@ -315,7 +315,7 @@ class Local(unittest.TestCase):
         self.assertEqual(set(self.fake.requests), {
             ("GET", "/peer/v1/health"), ("POST", "/peer/v1/members"), ("PUT", "/peer/v1/config"),
             ("POST", "/peer/v1/check"), ("POST", "/peer/v1/config/read"),
-            ("POST", PARTED)})
+            ("POST", PARTED), ("GET", "/peer/v1/draft")})
         self.assertIn(b'"balance":"source"', self.fake.heard)
 
 

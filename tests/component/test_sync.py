@@ -6,6 +6,7 @@ import glob
 import itertools
 import json
 import os
+import signal
 import tempfile
 import unittest
 
@@ -266,6 +267,25 @@ class Death(unittest.TestCase):
                 task = self.walk(self.other, place)
                 self.assertEqual((task["state"], task["result"]["nodes"][0]["state"]),
                                  ("ok", "failed"), task)
+
+    def test_states_come_with_the_load_not_after_it(self):
+        self.one.api.expect(200, "POST", "/api/v1/changes?wait=1", {"apply": True, "ops": [
+            {"op": "create", "kind": "server", "name": "s",
+             "body": {"name": "s", "address": HUB, "port": 9}},
+            {"op": "create", "kind": "pool", "name": "p",
+             "body": {"name": "p", "members": [{"server": "s"}]}}]})
+        in_step(self.lab.nodes)
+        self.lab.cut(self.one, self.other)
+        self.one.api.patch("/api/v1/haproxy", maxconn=next(self.maxconn))
+        self.assertEqual(self.one.api.apply()["state"], "ok")
+        self.one.api.expect(200, "PUT", "/api/v1/servers/s/state", {"state": "drain"})
+        self.other.arm("apply_commit_before")
+        self.other.process.send_signal(signal.SIGSTOP)  # no new lockstepd yet
+        self.lab.join_all()
+        node.wait_for(lambda: not self.other.pids("lockstepd"), "it dies")
+        self.assertEqual(drained(self.other, "p"), {"s"})
+        self.other.put_up()
+        in_step(self.lab.nodes)
 
 
 class Twice(unittest.TestCase):
