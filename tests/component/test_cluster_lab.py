@@ -36,9 +36,10 @@ from cluster import Cluster
 class Ends(unittest.TestCase):
     def test_ends(self):
         made = Cluster(2)
-        print(json.dumps([[n.root for n in made.nodes], [p.inode for p in made.places]]),
+        print(json.dumps([[n.root for n in made.nodes], [p.path for p in made.places]]),
               flush=True)
         with made.client:
+            input()
             %s
 
 node.private_network()
@@ -54,6 +55,16 @@ def in_namespaces(inodes):
                 pid = int(entry.split("/")[2])
                 found[pid] = command_line(pid)
     return found
+
+
+@contextlib.contextmanager
+def kept(paths):
+    """The inodes of these namespaces, which no other one gets meanwhile."""
+    with contextlib.ExitStack() as opened:
+        fds = [os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in paths]
+        for fd in fds:
+            opened.callback(os.close, fd)
+        yield {os.fstat(fd).st_ino for fd in fds}
 
 
 def heard(ends):
@@ -184,12 +195,13 @@ class Leftovers(unittest.TestCase):
     def test_close_leaves_nothing_and_a_second_cluster_starts(self):
         for _ in range(2):
             before = socket.if_nameindex()
-            with Cluster(2) as cluster:
-                roots = [n.root for n in cluster.nodes]
-                inodes = {p.inode for p in cluster.places}
-                cluster.on_all(lambda n: n.wait(n.answers, "the API answers"))
-                self.assertTrue(in_namespaces(inodes))
-            self.assertEqual(self.left(roots, inodes), ([], {}))
+            with contextlib.ExitStack() as after:
+                with Cluster(2) as cluster:
+                    roots = [n.root for n in cluster.nodes]
+                    inodes = after.enter_context(kept(p.path for p in cluster.places))
+                    cluster.on_all(lambda n: n.wait(n.answers, "the API answers"))
+                    self.assertTrue(in_namespaces(inodes))
+                self.assertEqual(self.left(roots, inodes), ([], {}))
             self.assertEqual(socket.if_nameindex(), before)
 
     def test_what_stays_behind_is_told_and_ended(self):
@@ -213,15 +225,18 @@ class Leftovers(unittest.TestCase):
             self.assertEqual(in_namespaces({other.ns.inode}), {})
 
     def test_sigterm_and_a_failure_leave_nothing(self):
-        for end in ("signal.pause()", "raise AssertionError"):
+        for end, signals in (("signal.pause()", True), ("raise AssertionError", False)):
             with self.subTest(end=end), tempfile.TemporaryFile() as errors:
-                with subprocess.Popen([sys.executable, "-c", CHILD % end], stdout=subprocess.PIPE,
-                                      stderr=errors, text=True) as child:
+                with subprocess.Popen([sys.executable, "-c", CHILD % end], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, stderr=errors, text=True) as child:
                     self.addCleanup(child.kill)
-                    roots, inodes = json.loads(child.stdout.readline())
-                    child.terminate()
-                    self.assertNotEqual(child.wait(30), 0)
-                self.assertEqual(self.left(roots, set(inodes)), ([], {}))
+                    roots, paths = json.loads(child.stdout.readline())
+                    with kept(paths) as inodes:
+                        print(file=child.stdin, flush=True)
+                        if signals:
+                            child.terminate()
+                        self.assertNotEqual(child.wait(30), 0)
+                        self.assertEqual(self.left(roots, inodes), ([], {}))
 
 
 if __name__ == "__main__":
