@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes with a directory on a disk of their own, which can be full. The test has called
 node.private_folders() before."""
+import contextlib
 import os
 import shutil
 import subprocess
 
 import node
+from lab import wait_for
 
 DISK_BYTES = 6 << 20
 
@@ -35,9 +37,14 @@ class SmallDisk(node.Node):
         mount("-o", "remount,size=%d" % size, self.disk())
 
     def fill(self, leave):
-        """There is room for so many bytes more."""
-        now = os.statvfs(self.disk())
-        self.resize((now.f_blocks - now.f_bfree) * now.f_frsize + leave)
+        """There is room for so many bytes more. What is written meanwhile may need it."""
+        def filled():
+            now = os.statvfs(self.disk())
+            with contextlib.suppress(subprocess.CalledProcessError):
+                self.resize((now.f_blocks - now.f_bfree) * now.f_frsize + leave)
+                return True
+            return False
+        wait_for(filled, "the disk has that size")
 
     def free(self):
         self.resize(self.disk_bytes)
