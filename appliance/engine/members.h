@@ -67,7 +67,8 @@ void members_listens(struct engine *en, char ret[MEMBER_URL_BYTES]);
  * the others, unless it joins. What is older than a removal that was made meanwhile, of this
  * node or of the one that was asked, is passed over, and so is all that a forgotten node tells
  * unless it joins again: its record is newer than the tombstone then. Who joins another cluster
- * than its own passes over the tombstones that it has of nodes there.
+ * than its own passes over the tombstones that it has of nodes there; where it was forgotten
+ * there itself, it takes nothing but that, and asks once more.
  * Two nodes of one name or one address are both taken, and told (sync/condition.h). ERR_LIMIT.
  */
 enum members_how {

@@ -199,12 +199,27 @@ is_barred(const struct member_list *l, const struct members_offer *o)
     return barred;
 }
 
+/* It says that this node was forgotten: what to outbid, and no keys yet. Members without keys,
+ * who do not know this node, would be left where the join ends here. */
+static bool
+is_only_of_self(const struct member *self, const struct members_offer *o)
+{
+    bool gone = false;
+
+    for (size_t i = 0; i < o->count && o->how == MEMBERS_JOINING; i++) {
+        const struct member *m = &o->items[i];
+
+        gone = gone || (strcmp(m->id, self->id) == 0 && m->gone && m->seq >= self->seq);
+    }
+    return gone;
+}
+
 static err_t
 merge_on_engine(struct engine *en, void *ctx, struct error *e)
 {
     struct merging *g = ctx;
     struct member_list next;
-    bool passed_over;
+    bool passed_over, only_self;
     err_t code = ERR_OK;
 
     members_note_twins(en, g->offer);
@@ -214,8 +229,13 @@ merge_on_engine(struct engine *en, void *ctx, struct error *e)
     g->enters = g->offer->how == MEMBERS_JOINING && !member_list_has(&next, g->offer->from);
     passed_over = passed_over || is_barred(&next, g->offer);
     next.items = xrealloc(next.items, (next.count + g->offer->count + 1) * sizeof *next.items);
+    only_self = is_only_of_self(&next.items[next.self], g->offer);
     for (size_t i = 0; !passed_over && i < g->offer->count && code == ERR_OK; i++) {
-        code = take_one(&next, &g->offer->items[i], g, e);
+        const struct member *m = &g->offer->items[i];
+
+        if (!only_self || strcmp(m->id, next.items[next.self].id) == 0) {
+            code = take_one(&next, m, g, e);
+        }
     }
     if (code != ERR_OK || !g->changed) {
         member_list_free(&next);

@@ -217,6 +217,29 @@ no_more_nodes_than_there_may_be(void **state)
     assert_false(is_known(l, 1));
 }
 
+static void
+where_it_was_forgotten_a_joining_node_takes_only_that_first(void **state)
+{
+    struct engine_lab *l = *state;
+    struct member said[] = {other(1, 0), other(2, 0)};
+    struct members_offer joins = {
+        .items = said, .count = 2, .from = said[0].id, .how = MEMBERS_JOINING};
+    struct members_taken unused;
+    struct member self;
+
+    members_self(l->en, &self);
+    said[1] = self;
+    said[1].gone = true;
+    said[1].seq = self.seq + 1000;
+    assert_int_equal(members_merge(l->en, &joins, &unused, &l->error), ERR_OK);
+    members_self(l->en, &said[1]);
+    assert_int_equal(said[1].seq, self.seq + 1001);
+    assert_false(said[1].gone);
+    assert_false(is_known(l, 1));
+    assert_int_equal(members_merge(l->en, &joins, &unused, &l->error), ERR_OK);
+    assert_true(is_known(l, 1));
+}
+
 int
 main(void)
 {
@@ -228,6 +251,7 @@ main(void)
         ENGINE_LAB_TEST(only_the_last_one_is_taken),
         ENGINE_LAB_TEST(what_others_say_of_it_lets_it_start_again),
         ENGINE_LAB_TEST(who_was_forgotten_longest_ago_gives_its_place),
+        ENGINE_LAB_TEST(where_it_was_forgotten_a_joining_node_takes_only_that_first),
         ENGINE_LAB_TEST(no_more_nodes_than_there_may_be),
     };
 
