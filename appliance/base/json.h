@@ -10,7 +10,7 @@
 #include "base/error.h"
 
 #define JSON_MAX_DEPTH  32
-#define JSON_MAX_VALUES ((size_t)2000000) /* by commas and opening brackets */
+#define JSON_MAX_VALUES ((size_t)4000000) /* by commas and opening brackets */
 
 /* Parses len bytes. Caller owns *ret. ERR_SYNTAX with line and column. Real numbers are
  * refused (ERR_SYNTAX): no field of ours is one. So are deeper nesting and more values. */
