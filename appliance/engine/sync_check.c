@@ -108,18 +108,6 @@ sync_trial(
 
 /* ---- what came of it ---- */
 
-static err_t
-code_of(const json_t *task)
-{
-    const char *name = json_string_value(json_object_get(task, "code"));
-    err_t code = ERR_INTERNAL;
-
-    for (err_t c = ERR_OK; name != NULL && c < ERR_INTERNAL; c++) {
-        code = strcmp(error_name(c), name) == 0 ? c : code;
-    }
-    return code;
-}
-
 /* The first step that failed, or "". */
 static const char *
 failed_step(const json_t *task)
@@ -146,7 +134,7 @@ err_t
 sync_failure(const json_t *task, const char **ret_name)
 {
     const char *step = failed_step(task);
-    err_t code = code_of(task);
+    err_t code = task_code(task);
 
     if (is_step(step, AS_LOAD) || is_step(step, AS_VERIFY)) {
         *ret_name = "not_serving";

@@ -411,6 +411,18 @@ task_reason(const json_t *task, char out[TASK_REASON_BYTES])
         named ? name : "", named ? ": " : "", message != NULL ? message : "it failed");
 }
 
+err_t
+task_code(const json_t *task)
+{
+    const char *name = json_string_value(json_object_get(task, "code"));
+    err_t code = ERR_INTERNAL;
+
+    for (err_t c = ERR_OK; name != NULL && c < ERR_INTERNAL; c++) {
+        code = strcmp(error_name(c), name) == 0 ? c : code;
+    }
+    return code;
+}
+
 const char *
 task_missing(struct tasks *t, int64_t id)
 {

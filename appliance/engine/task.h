@@ -48,6 +48,8 @@ json_t *task_json(struct tasks *t, int64_t id);
 /* Why a task failed, of its JSON, after the object that its first error is about: "listener
  * web: an address cannot be used". Foreign text. */
 void task_reason(const json_t *task, char out[TASK_REASON_BYTES]);
+/* The code of one that failed. */
+err_t task_code(const json_t *task);
 /* What follows "there is no task ID" when task_json finds none. */
 const char *task_missing(struct tasks *t, int64_t id);
 json_t *tasks_json(struct tasks *t); /* newest first */

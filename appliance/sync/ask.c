@@ -186,7 +186,8 @@ cluster_wait_task(struct cluster *c, int64_t task, bool in_round, struct error *
         char reason[TASK_REASON_BYTES];
 
         task_reason(j, reason);
-        code = error_set(e, ERR_INVALID, "%s", reason);
+        /* This node refuses the content, unless there is no place for it. */
+        code = error_set(e, task_code(j) == ERR_IO ? ERR_IO : ERR_INVALID, "%s", reason);
     }
     json_decref(j);
     return code;

@@ -321,15 +321,10 @@ no_record_is_newer_than_any_that_is_accepted(void **state)
 static void
 a_key_is_what_a_header_may_hold(void **state)
 {
-    static const char *const wrong[] = {
-        "",
-        "a b",
-        "a\r\nHost: x",
-        "a\"",
-        "k\xc3\xa4se",
-        "a=",
-        "0123456789012345678901234567890123456789"
-        "0123456789012345678901234"};
+    static const char too_long[] =
+        "01234567890123456789012345678901234567890123456789012345678901234";
+    static const char *const wrong[] = {"",   "a b",   "a\r\nHost: x", "a\"", "k\xc3\xa4se",
+                                        "a=", too_long};
 
     (void)state;
     assert_true(member_key_valid("aZ09_-"));
