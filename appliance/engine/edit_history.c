@@ -372,5 +372,9 @@ edit_verify(struct engine *en, int64_t *ret_checked, struct error *e)
     if (code != ERR_OK && is_moving(en, v)) {
         return error_set(e, ERR_BUSY, "an apply changes the files: verify again after it");
     }
+    if (code != ERR_OK && standby_runs(en)) {
+        return error_set(
+            e, ERR_BUSY, "another node's apply is tried on this one: verify again after it");
+    }
     return code;
 }

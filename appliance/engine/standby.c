@@ -65,6 +65,17 @@ standby_holds(struct engine *en)
 }
 
 bool
+standby_runs(struct engine *en)
+{
+    bool runs;
+
+    lock_take(&en->lock);
+    runs = en->standby.digest[0] != '\0';
+    lock_give(&en->lock);
+    return runs;
+}
+
+bool
 standby_gives_way(struct engine *en, const char *digest, int64_t local_rev)
 {
     struct standby *t = &en->standby;

@@ -36,6 +36,8 @@ MUST_USE err_t standby_begin(struct engine *en, const struct standby *t, struct 
 MUST_USE err_t standby_check(struct engine *en, const struct hash *commit, struct error *e);
 /* Whether HAProxy may run something else than the head. Past its time it is over. */
 bool standby_holds(struct engine *en);
+/* The same until HAProxy has followed the head again. */
+bool standby_runs(struct engine *en);
 /* Files are about to be loaded, or to be committed: true when that ends a trial of others. */
 bool standby_gives_way(struct engine *en, const char *digest, int64_t local_rev);
 /* It is committed. */

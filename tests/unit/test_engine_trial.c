@@ -295,14 +295,18 @@ a_trial_stays_until_its_time_and_goes_back_by_itself(void **state)
     const struct two *t = *state;
     struct fake_facts before = fake_look(&t->to->fake);
     struct hash candidate;
+    int64_t checked;
 
     later(t->to, 0);
     try_it(t, "ok", &candidate);
+    /* Its files are not those of the head, and nothing is wrong with them. */
+    assert_int_equal(edit_verify(t->to->en, &checked, &t->to->error), ERR_BUSY);
     later(t->to, t->to->tunables.trial_ms - 5000);
     assert_true(standby_holds(t->to->en));
     assert_string_not_equal(fake_look(&t->to->fake).running, before.running);
     later(t->to, t->to->tunables.trial_ms + 5000);
     runs_the_former(t, &before);
+    assert_int_equal(edit_verify(t->to->en, &checked, &t->to->error), ERR_OK);
 }
 
 static void
