@@ -4,15 +4,16 @@
 #include "engine/inner.h"
 #include "store/lineage.h"
 
-static struct lead *
-find(struct leads *l, const struct hash *from)
+/* LEADS_KEPT: nothing is known of it. */
+static size_t
+find(const struct leads *l, const struct hash *from)
 {
-    for (size_t i = 0; i < LEADS_KEPT; i++) {
-        if (hash_equal(&l->items[i].from, from)) {
-            return &l->items[i];
-        }
+    size_t i = 0;
+
+    while (i < LEADS_KEPT && !hash_equal(&l->items[i].from, from)) {
+        i++;
     }
-    return NULL;
+    return i;
 }
 
 /* What led to an earlier head leads to what follows from that one: a short way. */
@@ -29,27 +30,25 @@ leads_to_head(struct engine *en, const struct hash *from, bool *ret, struct erro
 {
     struct leads *l = &en->leads;
     const struct hash *head = &en->live.head.id;
-    struct lead *known = find(l, from);
+    size_t at = find(l, from);
     bool is = false;
     err_t code = ERR_OK;
 
-    if (known != NULL && hash_equal(&known->to, head)) {
-        *ret = known->is;
+    if (at < LEADS_KEPT && hash_equal(&l->items[at].to, head)) {
+        *ret = l->items[at].is;
         return ERR_OK;
     }
-    if (known != NULL) {
-        code = is_led_on(en, known, &is, e);
+    if (at < LEADS_KEPT) {
+        code = is_led_on(en, &l->items[at], &is, e);
+    } else {
+        at = l->next++ % LEADS_KEPT;
     }
     if (code == ERR_OK && !is) {
         code = store_is_ancestor(en->store, from, head, &is, e);
     }
-    if (code != ERR_OK) {
-        return code;
+    if (code == ERR_OK) {
+        l->items[at] = (struct lead){*from, *head, is};
+        *ret = is;
     }
-    if (known == NULL) {
-        known = &l->items[l->next++ % LEADS_KEPT];
-    }
-    *known = (struct lead){*from, *head, is};
-    *ret = is;
-    return ERR_OK;
+    return code;
 }

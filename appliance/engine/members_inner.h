@@ -27,7 +27,7 @@ MUST_USE err_t members_save_with(
     struct engine *en, struct member_list *next, const struct former_key *former,
     struct error *e);
 /* Notes of which nodes two machines say different things of themselves. */
-void members_note_twins(struct engine *en, const struct members_offer *offer);
+void members_note_twins(struct engine *en, const struct members_offer *o);
 /* Whether two records of one node are of two machines. */
 bool members_are_twins(const struct member *a, const struct member *b);
 /* Whether this node says once more that it is the one. */
