@@ -127,6 +127,9 @@ class Schedule:
             self.tell("%s: not applied: %s", one.name, task)
             self.refused += 1
             return
+        if task["state"] == "failed" and {p["code"] for p in task["problems"]} == {"ahead"}:
+            self.tell("%s: not applied, it lacks what another node has: %s", one.name, task)
+            return
         assert task["state"] == "ok", (one.name, task)
         result = task["result"] or {}
         commit = result.get("commit")
