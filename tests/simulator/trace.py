@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""trace.py accept [--first N] [--seeds N] [--seed N] | long SEEDS | mutations | again
+"""trace.py accept [--first N] [--seeds N] [--seed N] | long SEEDS [FIRST] | mutations | again
 
 accept: runs the simulator and judges each line of its trace (tests/simulator/trace.h): by the
 graph of all commits, which is kept here, and the table that relation_table prints. Only what the
-table says may have been done. long: the same of many, each processor with its part. mutations: of each decision spoilt, the judgement must fall. again:
-a seed is a schedule: it gives the same trace twice.
+table says may have been done. long: the same of many, each processor with its part; FIRST: where a
+run that was ended goes on. mutations: of each decision spoilt, the judgement must fall. again: a
+seed is a schedule: it gives the same trace twice.
 """
 import concurrent.futures
 import contextlib
@@ -275,12 +276,12 @@ def accepted(options):
     return said
 
 
-def long(seeds):
+def long(seeds, first=LONG_FIRST):
     began = time.monotonic()
-    firsts = range(LONG_FIRST, LONG_FIRST + seeds, SHARD)
+    firsts = range(first, first + seeds, SHARD)
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        parts = [pool.submit(accepted, ["--first", str(first), "--seeds", str(SHARD)])
-                 for first in firsts]
+        parts = [pool.submit(accepted, ["--first", str(part), "--seeds", str(SHARD)])
+                 for part in firsts]
         try:
             for part in parts:
                 print(part.result(), end="", flush=True)
@@ -318,8 +319,8 @@ def again():
 def main(argv):
     if argv[:1] == ["accept"]:
         accept(argv[1:])
-    elif len(argv) == 2 and argv[0] == "long" and argv[1].isdigit():
-        long(int(argv[1]))
+    elif argv[:1] == ["long"] and len(argv) in (2, 3) and all(a.isdigit() for a in argv[1:]):
+        long(*map(int, argv[1:]))
     elif argv == ["mutations"]:
         mutations()
     elif argv == ["again"]:
