@@ -137,6 +137,12 @@ def stored(path):
             yield "body", zlib.decompress(data) if form & DEFLATED else data
 
 
+def answered(caller, target):
+    """What needs another node is refused while that did not answer in the last round."""
+    answer = caller.raw("GET", target)
+    return answer if answer.status != 503 else None
+
+
 class Local(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -239,7 +245,7 @@ class Local(unittest.TestCase):
             if "get" not in methods or path.startswith("/peer/") or path == "/api/v1/events":
                 continue
             for target in targets(path):
-                answer = caller.raw("GET", target)
+                answer = node.wait_for(lambda t=target: answered(caller, t), target + " is answered")
                 self.assertEqual(answer.status, 200, (target, answer))
                 yield "GET " + target, str(answer.headers).encode() + answer.body
         yield "events", self.streams[number].text
