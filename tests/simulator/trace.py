@@ -10,6 +10,8 @@ seed is a schedule: it gives the same trace twice.
 """
 import concurrent.futures
 import contextlib
+import difflib
+import itertools
 import os
 import pathlib
 import re
@@ -24,6 +26,7 @@ TABLE = BUILD / "tests/relation_table"
 # Seeds in which each mutation is to be seen; that two overwrites meet is rare.
 MUTATION_SEEDS = 400
 SEED_TWICE = 47
+DIFFERENCE_LINES = 60
 SHARD = 1000  # seeds, whole clusters
 LONG_FIRST = 10001  # those of every run come before
 WANTED = {"saw", "heal", "read", "take", "head", "commit", "done"}
@@ -313,7 +316,9 @@ def again():
             if status != 0:
                 raise Failed("%ssimulate ended with %d" % (said.read(), status))
     if traces[0] != traces[1] or not traces[0]:
-        raise Failed("seed %d gave another schedule the second time" % SEED_TWICE)
+        differs = difflib.unified_diff(*(t.splitlines() for t in traces), lineterm="", n=8)
+        raise Failed("seed %d gave another schedule the second time\n%s" % (
+            SEED_TWICE, "\n".join(itertools.islice(differs, DIFFERENCE_LINES))))
 
 
 def main(argv):
