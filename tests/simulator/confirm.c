@@ -212,17 +212,6 @@ sim_calm_vip(void)
 /* ---- going back ---- */
 
 static bool
-is_going(struct engine *en)
-{
-    bool going;
-
-    lock_take(&en->lock);
-    going = en->waiting.going;
-    lock_give(&en->lock);
-    return going;
-}
-
-static bool
 has_ended(struct engine_lab *l)
 {
     return l->en->applies == 0;
@@ -240,14 +229,14 @@ sim_go_back(void)
         }
         before = sim_head(i).id;
         (void)confirm_go_back_when_due(n->lab->en);
-        if (is_going(n->lab->en)) {
-            sim_note("%s goes back", n->name);
-        }
         engine_lab_await(n->lab, has_ended);
         if (sim_up(i)) {
             struct hash now = sim_head(i).id;
 
-            sim_trials.back += hash_equal(&before, &now) ? 0 : 1;
+            if (!hash_equal(&before, &now)) {
+                sim_note("%s went back", n->name);
+                sim_trials.back++;
+            }
         }
     }
 }
