@@ -533,6 +533,13 @@ sim_settle(void)
     sim_go_back();
     sim_watch();
     rounds();
+    /* Who heard of it late has the later deadline, before which it overwrites nobody. */
+    if (sim_trial_waits()) {
+        pass_long_time();
+        sim_go_back();
+        sim_watch();
+        rounds();
+    }
     if (count_diverged() > 0) {
         sim.diverged++;
         stays_diverged();

@@ -241,6 +241,17 @@ sim_go_back(void)
     }
 }
 
+bool
+sim_trial_waits(void)
+{
+    bool waits = false;
+
+    for (size_t i = 0; i < sim.count; i++) {
+        waits = waits || look(i).is;
+    }
+    return waits;
+}
+
 /* ---- what must hold then ---- */
 
 void

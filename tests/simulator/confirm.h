@@ -26,6 +26,8 @@ void step_vip(size_t i);
 void sim_by_hand(void);
 /* Each node goes back whose turn it is. */
 void sim_go_back(void);
+/* Whether a revision still waits on a node. */
+bool sim_trial_waits(void);
 /* One node has the VIP. */
 void sim_calm_vip(void);
 /* What nobody confirmed is gone from every node. */
