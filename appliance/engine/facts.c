@@ -14,12 +14,6 @@ fact_name(enum fact fact)
 }
 
 static json_t *
-text_or_null(const char *s)
-{
-    return s[0] != '\0' ? json_foreign_text(s) : json_null();
-}
-
-static json_t *
 number_or_null(bool known, int64_t n)
 {
     return known ? json_integer(n) : json_null();
@@ -33,7 +27,7 @@ running_json(const struct engine_status *s)
     hash_hex(&s->running_commit, commit);
     return json_pack(
         "{s:b, s:o, s:o, s:o, s:o}", "known", s->running_known ? 1 : 0, "digest",
-        text_or_null(s->running_digest), "commit",
+        json_foreign_or_null(s->running_digest), "commit",
         s->running_known ? json_string(commit) : json_null(), "rev",
         number_or_null(s->running_known, s->running_rev), "local_rev",
         number_or_null(s->running_known, s->running_local_rev));
@@ -47,12 +41,13 @@ facts_json(const struct engine_status *s)
     return json_pack(
         "{s:{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o}, s:o, s:{s:s, s:o, s:o}, "
         "s:b, s:o}",
-        "haproxy", "up", fact_name(s->up), "detail", text_or_null(s->up_detail), "version",
-        text_or_null(s->haproxy_version), "pid", number_or_null(up, s->haproxy_pid), "uptime_s",
-        number_or_null(up, s->uptime_s), "connections", number_or_null(up, s->connections),
-        "max_connections", number_or_null(up, s->max_connections), "old_workers",
-        (json_int_t)s->old_workers, "seen_at", json_time(s->seen_at_ms), "running",
-        running_json(s), "serving", "state", fact_name(s->serving), "detail",
-        text_or_null(s->serving_detail), "at", json_time(s->serving_at_ms), "started",
-        s->started ? 1 : 0, "reason", text_or_null(s->reason));
+        "haproxy", "up", fact_name(s->up), "detail", json_foreign_or_null(s->up_detail),
+        "version", json_foreign_or_null(s->haproxy_version), "pid",
+        number_or_null(up, s->haproxy_pid), "uptime_s", number_or_null(up, s->uptime_s),
+        "connections", number_or_null(up, s->connections), "max_connections",
+        number_or_null(up, s->max_connections), "old_workers", (json_int_t)s->old_workers,
+        "seen_at", json_time(s->seen_at_ms), "running", running_json(s), "serving", "state",
+        fact_name(s->serving), "detail", json_foreign_or_null(s->serving_detail), "at",
+        json_time(s->serving_at_ms), "started", s->started ? 1 : 0, "reason",
+        json_foreign_or_null(s->reason));
 }

@@ -59,6 +59,12 @@ foreign_text_copy(char *out, size_t bytes, const char *s)
 }
 
 json_t *
+json_foreign_or_null(const char *s)
+{
+    return s[0] != '\0' ? json_foreign_text(s) : json_null();
+}
+
+json_t *
 json_foreign_text(const char *s)
 {
     size_t bytes;

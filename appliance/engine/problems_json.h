@@ -16,6 +16,8 @@ json_t *json_time(int64_t wall_ms);
  * characters that a terminal obeys or that change the order of others, become '?'. null for
  * NULL. */
 json_t *json_foreign_text(const char *s);
+/* The same; null for "". */
+json_t *json_foreign_or_null(const char *s);
 /* The same as a copy of at most bytes with the NUL, cut at a character. */
 void foreign_text_copy(char *out, size_t bytes, const char *s);
 

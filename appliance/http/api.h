@@ -11,9 +11,6 @@
 /* ---- api_json.c ---- */
 
 const char *api_node_name(const struct view *v);
-json_t *api_text_or_null(const char *s); /* null for "" */
-json_t *api_hash(const struct hash *hash);
-json_t *api_time(int64_t wall_ms); /* RFC 3339; null for 0 */
 json_t *api_draft(const struct view *v);
 /* "42@1a2b3c4d" */
 json_t *api_commit_name(const struct commit *c);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash_json.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "engine/draft_rows.h"
@@ -21,27 +22,6 @@ api_node_name(const struct view *v)
 }
 
 json_t *
-api_text_or_null(const char *s)
-{
-    return s[0] != '\0' ? json_foreign_text(s) : json_null();
-}
-
-json_t *
-api_hash(const struct hash *hash)
-{
-    char hex[SHA256_HEX + 1];
-
-    hash_hex(hash, hex);
-    return json_string(hex);
-}
-
-json_t *
-api_time(int64_t wall_ms)
-{
-    return json_time(wall_ms);
-}
-
-json_t *
 api_commit_name(const struct commit *c)
 {
     char hex[SHA256_HEX + 1];
@@ -56,7 +36,7 @@ json_t *
 api_draft(const struct view *v)
 {
     return json_pack(
-        "{s:o, s:I, s:I, s:o}", "base", api_hash(&v->head.id), "base_rev",
+        "{s:o, s:I, s:I, s:o}", "base", hash_json(&v->head.id), "base_rev",
         (json_int_t)v->head.rev, "count", (json_int_t)v->entry_count, "changes",
         draft_changes_json(v, false));
 }

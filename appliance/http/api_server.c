@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engine/operator.h"
+#include "engine/problems_json.h"
 #include "engine/stats.h"
 #include "http/api.h"
 #include "http/reply.h"
@@ -72,7 +73,7 @@ pool_json(struct answer *a, const struct operator_pool *at)
     }
     return json_pack(
         "{s:s, s:o, s:s?, s:o}", "pool", at->pool, "seen_at",
-        api_time(s != NULL ? s->seen_at_ms : 0), "refused", at->refused, "server",
+        json_time(s != NULL ? s->seen_at_ms : 0), "refused", at->refused, "server",
         row != NULL ? api_server_stats(s, row) : json_null());
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/problems_json.h"
 #include "engine/stats.h"
 #include "http/api.h"
 #include "http/reply.h"
@@ -55,7 +56,7 @@ since(const struct stats *s, const struct stat_row *r)
 {
     bool known = r->lastchg >= 0 && r->lastchg < s->seen_at_ms / 1000;
 
-    return api_time(known ? s->seen_at_ms - r->lastchg * 1000 : 0);
+    return json_time(known ? s->seen_at_ms - r->lastchg * 1000 : 0);
 }
 
 json_t *
@@ -70,8 +71,8 @@ api_server_stats(const struct stats *s, const struct stat_row *r)
         "taken_out_by", by, "since", since(s, r), "weight", number(r->weight),
         "configured_weight", number(line != NULL ? line->configured_weight : -1), "backup",
         r->bck >= 0 ? json_boolean(r->bck > 0) : json_null(), "check", "status",
-        api_text_or_null(r->check_status), "code", number(r->check_code), "duration_ms",
-        number(r->check_duration), "text", api_text_or_null(r->last_chk), "downtime_s",
+        json_foreign_or_null(r->check_status), "code", number(r->check_code), "duration_ms",
+        number(r->check_duration), "text", json_foreign_or_null(r->last_chk), "downtime_s",
         number(r->downtime), "traffic", traffic_json(r));
 }
 
@@ -223,7 +224,7 @@ http_stats_get(struct request *r)
     reply_json(
         r, 200,
         json_pack(
-            "{s:o, s:I, s:o, s:o, s:o}", "seen_at", api_time(s->seen_at_ms), "parse_errors",
+            "{s:o, s:I, s:o, s:o, s:o}", "seen_at", json_time(s->seen_at_ms), "parse_errors",
             (json_int_t)s->parse_errors, "listeners",
             pool == NULL && after == NULL ? listeners_json(s) : json_array(), "pools", pools,
             "next", next));

@@ -5,6 +5,7 @@
 #include "base/lock.h"
 #include "engine/edit.h"
 #include "engine/facts.h"
+#include "engine/problems_json.h"
 #include "http/api.h"
 #include "http/reply.h"
 #include "routes_gen.h"
@@ -68,7 +69,7 @@ servers_json(const struct engine_servers *s, int64_t now_ms)
     return json_pack(
         "{s:I, s:I, s:I, s:I, s:o}", "up", (json_int_t)s->up, "down", (json_int_t)s->down,
         "maint", (json_int_t)s->maint, "no_address", (json_int_t)s->no_address, "seen_at",
-        api_time(s->seen_at_ms));
+        json_time(s->seen_at_ms));
 }
 
 static json_t *

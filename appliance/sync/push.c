@@ -412,12 +412,6 @@ cluster_push_at_once(struct cluster *c)
 /* ---- the table ---- */
 
 static json_t *
-text_or_null(const char *s)
-{
-    return s[0] != '\0' ? json_foreign_text(s) : json_null();
-}
-
-static json_t *
 revision_json(int64_t rev, const struct hash *id, const struct hash *fp)
 {
     char hex[SHA256_HEX + 1], print[SHA256_HEX + 1];
@@ -455,7 +449,7 @@ self_json(struct cluster *c, const struct member *m)
         "relation", "in_step", "shared", json_null(), "running",
         s.running_known ? json_string(running) : json_null(), "serving", fact_name(s.serving),
         "answer_ms", json_null(), "age_s", json_null(), "skew_ms", json_null(), "detail",
-        text_or_null(c->refusing), "refused", json_null());
+        json_foreign_or_null(c->refusing), "refused", json_null());
     cluster_put_generation(row, s.running_local_rev, s.running_release);
     return row;
 }
@@ -472,13 +466,15 @@ peer_json(struct cluster *c, const struct peer *p, const struct member *m)
         p->ever ? p->release : m->release, "self", 0, "answers", p->answered, "stored",
         p->ever ? revision_json(p->head.rev, &p->head.id, &p->head.fp) : json_null(),
         "relation", p->answered ? relation_name(relation) : "unknown", "shared",
-        shared_json(p, relation), "running", p->ever ? text_or_null(p->running) : json_null(),
-        "serving", p->answered ? p->serving : "unknown", "answer_ms",
+        shared_json(p, relation), "running",
+        p->ever ? json_foreign_or_null(p->running) : json_null(), "serving",
+        p->answered ? p->serving : "unknown", "answer_ms",
         p->answered ? json_integer(p->took_ms) : json_null(), "age_s",
         p->ever ? json_integer(age_ms / 1000) : json_null(), "skew_ms",
         p->answered ? json_integer(p->skew_ms) : json_null(), "detail",
-        p->answered ? text_or_null(relation_text(relation)) : text_or_null(p->failure.msg),
-        "refused", text_or_null(p->refused));
+        p->answered ? json_foreign_or_null(relation_text(relation))
+                    : json_foreign_or_null(p->failure.msg),
+        "refused", json_foreign_or_null(p->refused));
 
     cluster_put_generation(row, p->said.local_rev, p->said.release);
     return row;
@@ -490,7 +486,7 @@ append_node(json_t *nodes, json_t *node, const struct member *m, json_t *holds)
     char print[MEMBER_PRINT_BYTES];
 
     member_key_print(m->key, print);
-    (void)json_object_set_new(node, "key_fingerprint", text_or_null(print));
+    (void)json_object_set_new(node, "key_fingerprint", json_foreign_or_null(print));
     (void)json_object_set_new(node, "holds", holds);
     (void)json_array_append_new(nodes, node);
 }

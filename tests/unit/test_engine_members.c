@@ -10,6 +10,7 @@
 
 #include "engine/members.h"
 #include "tests/support/engine_lab.h"
+#include "tests/support/member_lab.h"
 
 static void
 pass(struct engine_lab *l, int64_t ms)
@@ -123,12 +124,10 @@ only_the_last_one_is_taken(void **state)
 static struct member
 other(int n, int64_t gone_at_ms)
 {
-    struct member m = {.seq = 1, .schema_version = 1, .gone = gone_at_ms > 0};
+    struct member m = member_lab_of((unsigned)n, 1);
 
+    m.gone = gone_at_ms > 0;
     m.gone_at_ms = gone_at_ms;
-    (void)snprintf(m.id, sizeof m.id, "%032x", (unsigned)n);
-    (void)snprintf(m.name, sizeof m.name, "x%d", n);
-    (void)snprintf(m.release, sizeof m.release, "0.1.0");
     return m;
 }
 

@@ -12,18 +12,14 @@
 
 #include "engine/members.h"
 #include "tests/support/engine_lab.h"
-
-#define PIN "sha256//47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
+#include "tests/support/member_lab.h"
 
 static struct member
-member(int n, int64_t seq, const char *name, const char *key)
+member(unsigned n, int64_t seq, const char *name, const char *key)
 {
-    struct member m = {.release = "0.1.0", .seq = seq, .schema_version = SCHEMA_VERSION};
+    struct member m = member_lab_of(n, seq);
 
-    (void)snprintf(m.id, sizeof m.id, "%032d", n);
     (void)snprintf(m.name, sizeof m.name, "%s", name);
-    (void)snprintf(m.url, sizeof m.url, "https://192.0.2.%d:8443", n);
-    (void)snprintf(m.pin, sizeof m.pin, "%s", PIN);
     (void)snprintf(m.key, sizeof m.key, "%s", key);
     return m;
 }
