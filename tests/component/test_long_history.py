@@ -97,16 +97,15 @@ class Long(unittest.TestCase):
         self.b.api.expect(200, "GET", "/api/v1/commits/%s" % lost)
 
     def test_5_what_is_looked_at_or_replaced_after_a_long_time_apart_can_be_restored(self):
-        self.b.stop()
-        self.edit(self.a, 1003)
+        """What came before it is not kept any more by the node that fetches it."""
         self.a.stop()
-        lengthen(self.b, LONG)
-        self.b.start()
-        self.b.wait_ready()
         self.edit(self.b, 1004)
         lost = head(self.b)
-        self.a.start()
-        self.a.wait_ready()
+        self.b.stop()
+        lengthen(self.a, LONG)
+        self.edit(self.a, 1003)
+        self.b.start()
+        self.b.wait_ready()
         node.wait_for(lambda: seen(self.a, self.b)["relation"] == "diverged", "they diverged")
         differs = self.a.api.get("/api/v1/cluster/compare?node=n2")
         self.assertIn("haproxy", [o["kind"] for o in differs["objects"]])
@@ -117,6 +116,9 @@ class Long(unittest.TestCase):
         self.a.api.expect(200, "POST", "/api/v1/commits/%s/restore" % lost, {})
         self.assertEqual(self.a.api.get("/api/v1/haproxy")["maxconn"], 1004)
         self.assertTrue(self.a.api.get("/api/v1/verify")["ok"])
+        self.a.api.expect(204, "DELETE", "/api/v1/draft")
+        self.b.start()
+        self.b.wait_ready()
 
     def test_6_who_is_far_behind_is_told_so_at_once_when_it_asks_again(self):
         caller = Caller(self.a, node_id=key_of(self.b)["id"])
