@@ -8,7 +8,7 @@ import unittest
 
 import node
 from backend import Backend
-from cluster import QUICK, Cluster, in_step, join, seen
+from cluster import QUICK, Cluster, in_step, join, key_of, seen
 from disk import SmallDisk, SmallRun, mount
 from made import Made
 from peer import Caller
@@ -129,6 +129,31 @@ class Apart(unittest.TestCase):
                          "n2: its history is not stored on n1: the disk is full")
         a.free()
         a.api.expect(200, "POST", "/api/v1/cluster/overwrite", {})
+        in_step(lab.nodes)
+
+
+class Joining(unittest.TestCase):
+    def test_however_little_room_there_is_that_is_the_reason(self):
+        """Each write of a join comes to be the one that fails."""
+        lab = Cluster(2, node_type=SmallDisk, tunables=QUICK)
+        self.addCleanup(lab.close)
+        a, b = lab.set_up().nodes
+        a.api.patch("/api/v1/haproxy", error_title="Of the other one")
+        self.assertEqual(a.api.apply()["state"], "ok")
+        key = key_of(a)
+        asked = {name: key[name] for name in ("url", "key", "pin")}
+        answers = []
+        for leave in range(0, 1 << 20, 16 << 10):
+            b.fill(leave)
+            answers.append(b.api.raw("POST", "/api/v1/cluster/join", json.dumps(asked), JSON))
+            if answers[-1].status == 200:
+                break
+        b.api.key = a.api.key
+        self.assertEqual(answers.pop().status, 200)
+        self.assertNotEqual(answers, [])
+        for answer in answers:
+            self.assertEqual(answer.status, 503, answer)
+            self.assertRegex(answer.json["detail"], "disk is full|No space left")
         in_step(lab.nodes)
 
 
